@@ -1,0 +1,3 @@
+"""Benchmarks."""
+
+from __future__ import annotations

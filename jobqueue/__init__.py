@@ -1,0 +1,65 @@
+"""A job queue for Django that lives in the application's own database."""
+
+from __future__ import annotations
+
+from jobqueue.api import Handler, aenqueue, enqueue, enqueue_many, enqueue_on_commit, get, job
+from jobqueue.errors import (
+    Cancel,
+    DatabaseBusy,
+    Discard,
+    DuplicateJobType,
+    IdempotencyMismatch,
+    InvalidHandler,
+    InvalidOption,
+    JobNotFound,
+    JobQueueError,
+    LeaseLost,
+    NotMigrated,
+    PayloadInvalid,
+    PayloadRefused,
+    PayloadTooNew,
+    ResultRefused,
+    Retry,
+    Snooze,
+    UnknownJobType,
+)
+from jobqueue.handlers.context import JobContext
+from jobqueue.policy.retry import Exponential, Fixed
+from jobqueue.records import JobRecord, Receipt
+from jobqueue.states import JobStatus
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancel",
+    "DatabaseBusy",
+    "Discard",
+    "DuplicateJobType",
+    "Exponential",
+    "Fixed",
+    "Handler",
+    "IdempotencyMismatch",
+    "InvalidHandler",
+    "InvalidOption",
+    "JobContext",
+    "JobNotFound",
+    "JobQueueError",
+    "JobRecord",
+    "JobStatus",
+    "LeaseLost",
+    "NotMigrated",
+    "PayloadInvalid",
+    "PayloadRefused",
+    "PayloadTooNew",
+    "Receipt",
+    "ResultRefused",
+    "Retry",
+    "Snooze",
+    "UnknownJobType",
+    "aenqueue",
+    "enqueue",
+    "enqueue_many",
+    "enqueue_on_commit",
+    "get",
+    "job",
+]

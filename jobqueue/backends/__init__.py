@@ -1,0 +1,45 @@
+"""Where jobs are kept. Chosen from the database's vendor, so that a move to Postgres is a change of DATABASES."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import cast
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from jobqueue import conf
+from jobqueue.backends.base import Backend
+
+BY_VENDOR = {
+    "sqlite": "jobqueue.backends.sqlite.SqliteBackend",
+    "postgresql": "jobqueue.backends.postgresql.PostgresBackend",
+}
+
+
+def current() -> Backend:
+    """Return the backend that the settings ask for; one for the whole process."""
+    return _made(conf.get("DATABASE"), conf.get("BACKEND"))
+
+
+@cache
+def _made(alias: str, path: str | None) -> Backend:
+    if path is None:
+        vendor = connections[alias].vendor
+        if vendor not in BY_VENDOR:
+            raise ImproperlyConfigured(
+                f'The database "{alias}" is {vendor}; the job queue runs on {" and on ".join(BY_VENDOR)}. '
+                f"Point JOBQUEUE['DATABASE'] to a database that is one of them."
+            )
+        path = BY_VENDOR[vendor]
+    return cast(Backend, import_string(path)(alias))
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting in ("JOBQUEUE", "DATABASES"):
+        _made.cache_clear()
+
+
+setting_changed.connect(_forget)

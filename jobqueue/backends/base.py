@@ -1,0 +1,140 @@
+"""The contract of a backend, sentence by sentence. A backend keeps and compares; it decides nothing.
+
+Each sentence below is a test in ``jobqueue.testing.contract``, run over every backend.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+from jobqueue.backends.wake import Listener
+from jobqueue.clock import Clock
+from jobqueue.records import (
+    Claim,
+    ClaimRequest,
+    Cycle,
+    Draft,
+    Expired,
+    Extension,
+    Handled,
+    JobRecord,
+    Pause,
+    QueueStats,
+    Receipt,
+    Scope,
+    Settlement,
+    Sweep,
+)
+
+
+class Backend(ABC):
+    """Where jobs are kept.
+
+    - The same key never makes two live jobs, whoever races; the second caller gets the first one's job.
+    - A transaction that rolls back leaves nothing: no row, no wake-up, no callback.
+    - A job is in at most one live claim, and each claim of it has a new, higher fence.
+    - A claim brings never more than asked, never a paused or unknown type, never from a paused queue.
+    - Claims come by priority, then ``scheduled_at``, then id; nothing is claimed before it is due.
+    - The first settlement of a claim wins; a later one, or one of an older claim, changes nothing and is refused.
+    - ``extend`` keeps only what is still held.
+    - ``sweep`` never ends a lease that still runs.
+    - Every attempt that did not succeed leaves a row of history.
+    """
+
+    clock: Clock | None
+    """A virtual clock, in tests; ``None`` asks the database, or the system where the database has no clock."""
+
+    # The caller's side
+
+    @abstractmethod
+    def atomic(self) -> AbstractContextManager[object]:
+        """Open a transaction of the caller's, or a savepoint within one."""
+
+    @abstractmethod
+    def in_atomic(self) -> bool:
+        """Say whether the caller is inside a transaction of this backend's database."""
+
+    @abstractmethod
+    def on_commit(self, callback: Callable[[], object]) -> None:
+        """Call back once the caller's transaction commits, at once outside one, never if it rolls back."""
+
+    @abstractmethod
+    def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:
+        """Store drafts in the caller's transaction, all or none; a draft whose key is taken yields the job that has it.
+
+        One draft costs one statement. Raises IdempotencyMismatch where the key belongs to another type.
+        """
+
+    # The worker's side
+
+    @abstractmethod
+    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
+        """Settle what finished and claim for the free slots, in one transaction.
+
+        Refused settlements come back; nothing of them was stored. Where fewer jobs came than asked, ``next_due`` says
+        when it is worth asking again: zero means at once, ``None`` that nothing is scheduled.
+        """
+
+    @abstractmethod
+    def settle_in_transaction(self, settlement: Settlement) -> None:
+        """Store an outcome inside the transaction the handler worked in; raise LeaseLost if the claim is not held."""
+
+    @abstractmethod
+    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+        """Hold claims for another ``lease`` from now; tell which are lost and which an operator wants stopped.
+
+        A claim whose row is locked, for its handler is about to settle, is skipped: neither extended nor lost.
+        """
+
+    @abstractmethod
+    def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
+        """End leases that ran out, as ``judge`` says, and queued jobs past their expiry, at most ``limit`` of each.
+
+        ``look_again`` asks for another look a second later: on SQLite a lease must have looked expired twice, for a
+        transactional handler may have kept its owner from writing.
+        """
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Tell listeners to look. Call it after the commit; wake-ups that follow each other closely are one."""
+
+    @abstractmethod
+    def listen(self) -> Listener:
+        """Start to listen for wake-ups."""
+
+    # The operator's side
+
+    @abstractmethod
+    def get(self, job_id: str) -> JobRecord | None:
+        """Read one job with its history."""
+
+    @abstractmethod
+    def stats(self) -> list[QueueStats]:
+        """Count what waits and what runs, by queue and type."""
+
+    @abstractmethod
+    def retry(self, ids: Sequence[str]) -> Handled:
+        """Put failed jobs and dead letters back into their queues, with all their attempts and their history."""
+
+    @abstractmethod
+    def cancel(self, ids: Sequence[str]) -> Handled:
+        """End queued jobs as failed, and ask running ones to stop."""
+
+    @abstractmethod
+    def purge(self, ids: Sequence[str]) -> Handled:
+        """Delete jobs and their history; a running one is refused."""
+
+    @abstractmethod
+    def pause(self, scope: Scope, name: str, reason: str = "") -> bool:
+        """Let no claim that starts from now on take from a queue or of a type; say whether it was running before."""
+
+    @abstractmethod
+    def resume(self, scope: Scope, name: str) -> bool:
+        """Undo a pause; say whether there was one."""
+
+    @abstractmethod
+    def pauses(self) -> list[Pause]:
+        """List what is paused."""

@@ -1,0 +1,63 @@
+"""Wake-ups over LISTEN and NOTIFY, on a connection of the listener's own; a constant, empty payload."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+import psycopg
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import sql
+
+from jobqueue.backends.wake import Listener
+
+_LONGEST_NAME = 63
+
+
+def channel_of(connection: BaseDatabaseWrapper) -> str:
+    """Name the channel of the schema in use, so that two queues in one database do not wake each other."""
+    cached: str | None = getattr(connection, "_jobqueue_channel", None)
+    if cached is None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_schema()")
+            cached = channel_name(str(cursor.fetchone()[0]))
+        connection._jobqueue_channel = cached  # type: ignore[attr-defined]
+    return cached
+
+
+def channel_name(schema: str) -> str:
+    """Make a channel's name of a schema's; a long one is cut and told apart by a digest."""
+    name = f"jobqueue.{schema}"
+    if len(name.encode()) <= _LONGEST_NAME and re.fullmatch(r"[\w.]+", name):
+        return name
+    return f"jobqueue.{hashlib.sha256(schema.encode()).hexdigest()[:32]}"
+
+
+class PostgresListener(Listener):
+    """A connection in autocommit that only listens: it holds no snapshot and no lock while it waits."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+        parameters: dict[str, Any] = connections[alias].get_connection_params()
+        wanted = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
+        self._connection = psycopg.connect(**wanted, autocommit=True)
+        self._connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel_of(connections[alias]))))
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def hear(self, timeout: float) -> bool:
+        heard = False
+        for _ in self._connection.notifies(timeout=timeout, stop_after=1):
+            heard = True
+        return heard
+
+    def self_test(self, timeout: float = 2.0) -> bool:
+        with connections[self._alias].cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, '')", [channel_of(connections[self._alias])])
+        return self.hear(timeout)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,99 @@
+"""Waiting for SQLite's only write lock. Its own busy handler sleeps longer and longer and lets late-comers pass."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import uniform
+from typing import Any, TypeVar
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import OperationalError
+
+from jobqueue import conf
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import DatabaseBusy
+
+T = TypeVar("T")
+
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+#: A short, random nap: whoever waits has the same chance at each turn, so that nobody waits for long.
+_NAP = (0.0001, 0.001)
+_LONG_NAP = (0.001, 0.005)
+_SHORT_NAPS = 200
+
+
+def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
+    """Do work that stores all or nothing, again and again until the lock is free or BUSY_TIMEOUT has passed.
+
+    Inside the caller's transaction it is tried once: an IMMEDIATE one has the lock already, and a deferred one that has
+    read can never get it, whatever the wait.
+    """
+    if connection.in_atomic_block:
+        try:
+            return work()
+        except OperationalError as error:
+            if _is_locked(error):
+                raise DatabaseBusy(_refused_at_once(connection.alias)) from error
+            raise
+    connection.ensure_connection()
+    with _own_patience(connection):
+        return _retried(connection, work)
+
+
+def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
+    started, limit = SYSTEM.monotonic(), conf.get("BUSY_TIMEOUT")
+    naps = 0
+    while True:
+        try:
+            return work()
+        except OperationalError as error:
+            if not _is_locked(error):
+                raise
+            if SYSTEM.monotonic() - started > limit:
+                raise DatabaseBusy(
+                    f'The database "{connection.alias}" was locked for {limit} seconds by another writer. Look for a '
+                    f"transaction that stays open, or raise JOBQUEUE['BUSY_TIMEOUT']."
+                ) from error
+        naps += 1
+        time.sleep(uniform(*(_NAP if naps < _SHORT_NAPS else _LONG_NAP)))  # noqa: S311 - no secret in a nap
+
+
+@contextmanager
+def _own_patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Switch SQLite's own waiting off, and back to what the settings say afterwards."""
+    driver: Any = connection.connection
+    seconds = connection.settings_dict["OPTIONS"].get("timeout", 5.0)
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        yield
+    finally:
+        if connection.connection is driver:
+            driver.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+
+@contextmanager
+def immediate(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Have the next transaction take the write lock as it begins, whatever the settings say of those that follow."""
+    wrapper: Any = connection
+    given = wrapper.transaction_mode
+    wrapper.transaction_mode = "IMMEDIATE"
+    try:
+        yield
+    finally:
+        wrapper.transaction_mode = given
+
+
+def _is_locked(error: OperationalError) -> bool:
+    code = getattr(error.__cause__, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _LOCKED
+
+
+def _refused_at_once(alias: str) -> str:
+    return (
+        f'The database "{alias}" refused a write inside a deferred transaction: another writer was at work, and SQLite '
+        f"does not let such a transaction wait. Nothing was stored. "
+        f"Set DATABASES[{alias!r}]['OPTIONS']['transaction_mode'] = 'IMMEDIATE'."
+    )

@@ -1,0 +1,138 @@
+"""How a job type is treated, and what one enqueue may say differently; every bound is checked here, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from jobqueue.errors import InvalidOption
+from jobqueue.policy.retry import Seconds, duration
+
+NAME_LENGTH = 100
+KEY_LENGTH = 255
+#: Postgres' integer ends there, and so does sense.
+MOST_RETRIES = 10_000
+
+_NAME = re.compile(r"[\w.:/@-]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What decides where and when a job runs. Durations are seconds or a timedelta; ``None`` leaves a thing open."""
+
+    queue: str = "default"
+    priority: int = 5
+    max_retries: int = 3
+    timeout: Seconds | None = None
+    delay: Seconds = timedelta(0)
+    scheduled_at: datetime | None = None
+    expires_at: datetime | None = None
+    idempotency_key: str | None = None
+    unique_key: str | None = None
+    tenant: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, check in _CHECKS.items():
+            check(name, getattr(self, name))
+        if self.idempotency_key is not None and self.unique_key is not None:
+            raise InvalidOption(
+                "unique_key",
+                "cannot go with idempotency_key: the latter holds as long as the job is kept, so it is enough",
+            )
+        if self.scheduled_at is not None and duration(self.delay, "delay"):
+            raise InvalidOption("delay", "cannot go with scheduled_at: give one of them")
+
+
+OPTION_NAMES = frozenset(one.name for one in fields(Options))
+
+
+def name(option: str, value: object) -> None:
+    """Check the name of a queue or a job type."""
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise InvalidOption(option, f"must be letters, digits and any of _ . : / @ -, got {_shown(value)}")
+    _short(option, value, NAME_LENGTH)
+
+
+def _key(option: str, value: object) -> None:
+    if value is None:
+        return
+    _text(option, value)
+    _short(option, value, KEY_LENGTH)
+
+
+def _tenant(option: str, value: object) -> None:
+    if value is None:
+        return
+    _text(option, value)
+    _short(option, value, NAME_LENGTH)
+
+
+def _text(option: str, value: object) -> None:
+    if not isinstance(value, str) or not value or _UNPRINTABLE.search(value):
+        raise InvalidOption(option, f"must be printable text, got {_shown(value)}")
+
+
+def _short(option: str, value: Any, limit: int) -> None:
+    if len(value) > limit:
+        raise InvalidOption(option, f"must have at most {limit} characters, got {len(value)}")
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str, object], None]:
+    def check(option: str, value: object) -> None:
+        if type(value) is not int or not lowest <= value <= highest:
+            raise InvalidOption(option, f"must be a whole number from {lowest} to {highest}, got {_shown(value)}")
+
+    return check
+
+
+def _length(option: str, value: Any) -> None:
+    duration(value, option)
+
+
+def _limit(option: str, value: Any) -> None:
+    if value is not None and not duration(value, option):
+        raise InvalidOption(option, "must be longer than nothing")
+
+
+def _moment(option: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, datetime):
+        raise InvalidOption(option, f"must be a datetime, got {_shown(value)}")
+    if value.tzinfo is None and settings.USE_TZ:
+        raise InvalidOption(option, f"must be an aware datetime, got the naive {value!r}; see django.utils.timezone")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "queue": name,
+    "priority": _whole(1, 10),
+    "max_retries": _whole(1, MOST_RETRIES),
+    "timeout": _limit,
+    "delay": _length,
+    "scheduled_at": _moment,
+    "expires_at": _moment,
+    "idempotency_key": _key,
+    "unique_key": _key,
+    "tenant": _tenant,
+}
+
+
+def in_utc(moment: datetime | None) -> datetime | None:
+    """Read a moment; a naive one, possible with USE_TZ off, is in the project's time zone."""
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        moment = timezone.make_aware(moment, timezone.get_default_timezone())
+    return moment.astimezone(UTC)

@@ -1,0 +1,145 @@
+"""What travels in a payload: pydantic in, JSON text in the table, pydantic out. Data is never code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
+
+from jobqueue import conf
+from jobqueue.errors import PayloadInvalid, PayloadRefused, PayloadTooNew, ResultRefused
+
+P = TypeVar("P")
+Upgrader = Callable[[dict[str, Any]], dict[str, Any]]
+
+# What JSON may spell and jsonb cannot hold: NUL, and half of a surrogate pair.
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+class PayloadType(Generic[P]):
+    """The form of one job type's payloads, its version, and the way from older versions to it."""
+
+    def __init__(self, form: type[P], version: int = 1, upgraders: Mapping[int, Upgrader] | None = None) -> None:
+        self.version = version
+        self.upgraders = dict(upgraders or {})
+        self._adapter: TypeAdapter[P] = TypeAdapter(form)
+        # Where anything is allowed, pydantic cannot restore what JSON has no word for; such payloads are compared.
+        self._holds_anything = "'type': 'any'" in str(self._adapter.core_schema)
+
+    def dump(self, value: object) -> str:
+        """Validate a payload and write it as JSON.
+
+        Raises pydantic's ValidationError for one that does not fit, and PayloadRefused for one that fits but would not
+        come back the same: NaN, bytes or tuples where anything is allowed, keys that are not text, or too much of it.
+        """
+        payload = self._adapter.validate_python(value)
+        try:
+            data = self._adapter.dump_python(payload, mode="json", by_alias=True)
+        except ValueError as error:  # pydantic's own PydanticSerializationError is one
+            raise PayloadRefused(f"The payload cannot be written as JSON: {error}") from error
+        text = _encode(data, "payload", PayloadRefused)
+        try:
+            back = self._adapter.validate_json(text)
+        except ValidationError as error:
+            raise PayloadRefused(f"The payload cannot be read back from JSON:{_complaints(error)}") from error
+        if self._holds_anything and back != payload:
+            sent, returned = (self._adapter.dump_python(one, by_alias=True) for one in (payload, back))
+            raise PayloadRefused(f"The payload is not the same after JSON: {_first_difference(sent, returned)}.")
+        return text
+
+    def load(self, text: str, version: int) -> P:
+        """Read a stored payload, upgrading an older version first.
+
+        Raises PayloadInvalid, which carries no values of the payload, and PayloadTooNew for a version from the future.
+        """
+        if version > self.version:
+            raise PayloadTooNew(
+                f"The payload has version {version}, and this release reads up to {self.version}; "
+                f"a worker of the newer release can run the job."
+            )
+        try:
+            return self._adapter.validate_json(self._upgraded(text, version))
+        except ValidationError as error:
+            raise PayloadInvalid(f"The stored payload does not validate:{_complaints(error)}") from None
+
+    def _upgraded(self, text: str, version: int) -> str:
+        if version == self.version:
+            return text
+        missing = [step for step in range(version, self.version) if step not in self.upgraders]
+        if missing:
+            raise PayloadInvalid(f"No upgrader leads on from payload version {missing[0]}.")
+        try:
+            data = json.loads(text)
+            for step in range(version, self.version):
+                data = self.upgraders[step](data)
+            return json.dumps(data)
+        except Exception as error:  # whatever an upgrader stumbles over, it would stumble over again
+            raise PayloadInvalid(f"The upgrade from payload version {version} raised {type(error).__name__}.") from None
+
+
+def dump_result(value: object) -> str | None:
+    """Write what a handler returned as JSON; ``None`` stays nothing. Raises ResultRefused."""
+    if value is None:
+        return None
+    try:
+        data = to_jsonable_python(value, by_alias=True)
+    except ValueError as error:
+        raise ResultRefused(f"The result cannot be written as JSON: {error}") from error
+    return _encode(data, "result", ResultRefused)
+
+
+def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
+    try:
+        text = _JSON.encode(data)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise refusal(f"The {what} cannot be written as JSON{_not_a_number(data)}: {error}.") from error
+    if "\\u0000" in text and _NUL.search(text):
+        raise refusal(f"The {what} holds a NUL character, which no jsonb column can store.")
+    if not text.isascii() and _SURROGATE.search(text):
+        raise refusal(f"The {what} holds half of a surrogate pair, which is not text.")
+    setting = f"MAX_{what.upper()}_BYTES"
+    size, limit = len(text.encode()), conf.get(setting)
+    if size > limit:
+        raise refusal(
+            f"The {what} takes {size:,} bytes; the limit JOBQUEUE[{setting!r}] is {limit:,}. "
+            f"Store the data elsewhere and pass a reference to it."
+        )
+    return text
+
+
+def _complaints(error: ValidationError) -> str:
+    """Say what is wrong and where, without the values."""
+    wrong = error.errors(include_input=False, include_url=False, include_context=False)
+    return "".join(f"\n  {'.'.join(map(str, one['loc'])) or 'payload'}: {one['type']}" for one in wrong[:20])
+
+
+def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
+    """Name the place of the first NaN or infinity, if there is one."""
+    if isinstance(data, float) and not isfinite(data):
+        return f" at {path.lstrip('.') or 'its top'}"
+    if depth > 50:
+        return ""
+    children = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return next((found for key, value in children if (found := _not_a_number(value, f"{path}.{key}", depth + 1))), "")
+
+
+def _first_difference(sent: Any, back: Any, path: str = "payload") -> str:
+    """Name the first place where a payload came back changed."""
+    if isinstance(sent, dict) and isinstance(back, dict):
+        for key in sent:
+            if not isinstance(key, str):
+                return f"{path} has the key {key!r}, which is not text"
+            if key not in back or sent[key] != back[key]:
+                return _first_difference(sent[key], back.get(key), f"{path}.{key}")
+    if isinstance(sent, list) and isinstance(back, list):
+        for place, (one, other) in enumerate(zip(sent, back, strict=False)):
+            if one != other:
+                return _first_difference(one, other, f"{path}.{place}")
+    return f"{path} is {type(sent).__name__} and comes back as {type(back).__name__}"

@@ -1,0 +1,118 @@
+"""Which function runs which job type. Names come from here alone: no import path is ever taken from a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType
+from jobqueue.handlers.context import JobContext
+from jobqueue.handlers.options import Options
+from jobqueue.handlers.options import name as check_name
+from jobqueue.handlers.payload import PayloadType, Upgrader
+from jobqueue.handlers.signature import Signature
+from jobqueue.policy.retry import RetryPolicy
+from jobqueue.records import Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobType:
+    """Everything known of one job type: its function, its payload, its defaults, and how its failures are treated."""
+
+    name: str
+    function: Callable[..., Any]
+    where: str
+    signature: Signature
+    payload: PayloadType[Any]
+    options: Options = field(default_factory=Options)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    aliases: tuple[str, ...] = ()
+
+    def call(self, claim: Claim) -> Any:
+        """Read the claim's payload and call the function with it; a coroutine function gives a coroutine."""
+        payload = self.payload.load(claim.payload, claim.payload_version)
+        context = JobContext(
+            job_id=claim.id,
+            job_type=claim.type,
+            queue=claim.queue,
+            attempt=claim.attempt,
+            max_retries=claim.max_retries,
+            fence=claim.fence,
+            tenant=claim.tenant,
+            workspace=claim.workspace,
+            parent_id=claim.parent_id,
+        )
+        return self.function(**self.signature.arguments(payload, context))
+
+
+def describe(function: Callable[..., Any]) -> str:
+    """Say where a function stands, as module, name and line."""
+    code = getattr(function, "__code__", None)
+    line = f", line {code.co_firstlineno}" if code else ""
+    return f"{function.__module__}.{function.__qualname__}{line}"
+
+
+def job_type(
+    function: Callable[..., Any],
+    name: str | None,
+    *,
+    options: Options,
+    policy: RetryPolicy,
+    aliases: tuple[str, ...],
+    version: int,
+    upgraders: Mapping[int, Upgrader] | None,
+) -> JobType:
+    """Make a job type of a function; raise InvalidHandler for what cannot be one."""
+    where = describe(function)
+    for one in (name or function.__name__, *aliases):
+        check_name("the job type's name", one)
+    if type(version) is not int or version < 1:
+        raise InvalidHandler(f"{where} has the payload version {version!r}; versions are whole numbers from 1 on.")
+    steps = set(upgraders or {})
+    if not steps <= set(range(1, version)):
+        raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
+    signature = Signature.of(function, where)
+    return JobType(
+        name=name or function.__name__,
+        function=function,
+        where=where,
+        signature=signature,
+        payload=PayloadType(signature.form, version, upgraders),
+        options=options,
+        policy=policy,
+        aliases=aliases,
+    )
+
+
+class Registry:
+    """The job types of this process, by name and by former name."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, JobType] = {}
+
+    def __iter__(self) -> Iterator[JobType]:
+        return iter({id(one): one for one in self._types.values()}.values())
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name a stored row may carry and this process can run."""
+        return frozenset(self._types)
+
+    def add(self, added: JobType) -> None:
+        """Register a job type; two functions with one name are an error that names both."""
+        for name in (added.name, *added.aliases):
+            known = self._types.get(name)
+            if known and known.where != added.where:  # the same place is a module imported anew
+                raise DuplicateJobType(name, known.where, added.where)
+        for name in (added.name, *added.aliases):
+            self._types[name] = added
+
+    def get(self, name: str) -> JobType:
+        """Find a job type; raise UnknownJobType, with the nearest names, if there is none."""
+        if name not in self._types:
+            raise UnknownJobType(name, self._types)
+        return self._types[name]
+
+
+registry = Registry()

@@ -1,0 +1,94 @@
+"""From a function's signature to the form of its payload: a model, a dict, or a model made of its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_origin
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from jobqueue.errors import InvalidHandler
+from jobqueue.handlers.context import JobContext
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a handler is called: with its payload whole, or spread over its parameters; with or without a context."""
+
+    form: Any
+    payload_parameter: str | None
+    context_parameter: str | None
+    parameters: inspect.Signature
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], where: str) -> Signature:
+        """Read a function's signature; raise InvalidHandler for one that no payload can fill."""
+        try:
+            signature = inspect.signature(function, eval_str=True)
+        except (NameError, TypeError) as error:
+            raise InvalidHandler(
+                f"The annotations of {where} cannot be read ({error}). They are needed at run time: "
+                f"import their names outside of TYPE_CHECKING."
+            ) from error
+        context, rest = None, []
+        for parameter in signature.parameters.values():
+            _refuse_odd_kind(parameter, where)
+            if parameter.annotation is JobContext or (
+                parameter.name == "ctx" and parameter.annotation is parameter.empty
+            ):
+                context = parameter.name
+            else:
+                rest.append(parameter)
+        bare = signature.replace(parameters=rest, return_annotation=inspect.Signature.empty)
+        if len(rest) == 1 and _is_whole(rest[0].annotation):
+            return cls(rest[0].annotation, rest[0].name, context, bare)
+        return cls(_derived(function, rest, where), None, context, bare)
+
+    def payload_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+        """Read the payload from the arguments of ``enqueue``, whole or as its fields."""
+        if self.payload_parameter is None:
+            return self.parameters.bind(*args, **kwargs).arguments
+        if len(args) == 1 and not kwargs:
+            return args[0]
+        if args:
+            raise TypeError("enqueue() takes the payload itself, or its fields by name, not both")
+        if set(kwargs) == {self.payload_parameter} and isinstance(kwargs[self.payload_parameter], (BaseModel, dict)):
+            return kwargs[self.payload_parameter]
+        return kwargs
+
+    def arguments(self, payload: Any, context: JobContext) -> dict[str, Any]:
+        """Say with which arguments the function is called for a payload."""
+        if self.payload_parameter is not None:
+            arguments = {self.payload_parameter: payload}
+        else:
+            arguments = {name: getattr(payload, name) for name in self.parameters.parameters}
+        if self.context_parameter is not None:
+            arguments[self.context_parameter] = context
+        return arguments
+
+
+def _is_whole(annotation: Any) -> bool:
+    if annotation is dict or get_origin(annotation) is dict:
+        return True
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _refuse_odd_kind(parameter: inspect.Parameter, where: str) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        raise InvalidHandler(
+            f"{where} has the parameter {parameter}; a payload can only fill parameters that have a name."
+        )
+
+
+def _derived(function: Callable[..., Any], parameters: list[inspect.Parameter], where: str) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for one in parameters:
+        annotation = Any if one.annotation is one.empty else one.annotation
+        fields[one.name] = (annotation, ... if one.default is one.empty else one.default)
+    title = "".join(word.capitalize() for word in function.__name__.split("_")) + "Payload"
+    try:
+        return create_model(title, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields)
+    except (NameError, TypeError, ValueError) as error:  # a leading underscore, a type without a schema
+        raise InvalidHandler(f"No payload can be derived from the signature of {where}: {error}") from error

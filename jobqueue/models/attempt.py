@@ -1,0 +1,54 @@
+"""The history of a job: one row for every attempt that did not succeed. A successful one is told by the job itself."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.models.fields import MomentField
+from jobqueue.models.job import Job
+from jobqueue.records import Ending
+
+ENDING_LABELS = [
+    (Ending.FAILED.value, _("failed")),
+    (Ending.TIMED_OUT.value, _("timed out")),
+    (Ending.LEASE_LOST.value, _("lease lost")),
+    (Ending.CRASHED.value, _("crashed")),
+    (Ending.RELEASED.value, _("released")),
+    (Ending.SNOOZED.value, _("snoozed")),
+    (Ending.CANCELLED.value, _("cancelled")),
+    (Ending.EXPIRED.value, _("expired")),
+    (Ending.INVALID.value, _("invalid payload")),
+]
+
+
+class Attempt(models.Model):
+    """One attempt that did not succeed. Unique by job and fence, for attempt numbers repeat after a release."""
+
+    # No constraint in the database: a foreign program may DELETE the job.
+    job = models.ForeignKey(
+        Job,
+        on_delete=models.DO_NOTHING,
+        related_name="history",
+        db_constraint=False,
+        db_index=False,
+        verbose_name=_("job"),
+    )
+    fence = models.BigIntegerField(_("fence"))
+    attempt = models.IntegerField(_("attempt"))
+    owner = models.CharField(_("worker"), max_length=255)
+    ending = models.CharField(_("ending"), max_length=16, choices=ENDING_LABELS)
+    error_class = models.CharField(_("error class"), max_length=255, blank=True)
+    message = models.TextField(_("message"), blank=True)
+    traceback = models.TextField(_("traceback"), blank=True)
+    duration = models.FloatField(_("duration"), null=True, help_text=_("Seconds."))
+    ended_at = MomentField(_("ended at"))
+
+    class Meta:
+        db_table = "job_queue_attempt"
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
+        constraints = [models.UniqueConstraint(fields=["job", "fence"], name="job_queue_attempt_claim")]
+
+    def __str__(self) -> str:
+        return f"{self.job_id} #{self.attempt}: {self.ending}"

@@ -1,0 +1,109 @@
+"""Columns that Django does not have: a moment that is ISO-8601 text on SQLite, and a key without a second index."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.clock import from_text, to_text
+
+_ST = TypeVar("_ST", contravariant=True)
+_GT = TypeVar("_GT", covariant=True)
+
+if TYPE_CHECKING:
+    _Field = models.Field
+else:
+
+    class _Field(models.Field):
+        """Django's field, which only a type checker can subscript."""
+
+        def __class_getitem__(cls, _item: object) -> type:
+            return cls
+
+
+_DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
+_TIME = "[0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
+
+
+class MomentField(_Field[_ST, _GT]):
+    """An aware moment in UTC, with ``USE_TZ`` on or off: ``timestamptz`` on Postgres, ``…T…Z`` text on SQLite.
+
+    A foreign program may write any number of decimals; text order is time order to the precision of the coarsest
+    writer. Not a ``DateTimeField``: Django's date lookups and truncations would silently find nothing in such text, and
+    so they are refused on every database alike. Compare with ``__lt``, ``__gte`` or ``__range``.
+    """
+
+    description = _("A moment in UTC")
+
+    _pyi_private_set_type: datetime | str
+    _pyi_private_get_type: datetime
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return "text" if connection.vendor == "sqlite" else "timestamp with time zone"
+
+    def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
+        if connection.vendor != "sqlite":
+            return None
+        # GLOB, for every SQLite has it: what follows the seconds is a Z, or a point, digits and a Z.
+        name = connection.ops.quote_name(str(self.column))
+        whole, decimals = f"{_DATE}T{_TIME}Z", f"{_DATE}T{_TIME}.[0-9]*Z"
+        return (
+            f"{name} GLOB '{whole}' OR ({name} GLOB '{decimals}' "
+            f"AND substr({name}, 21, length({name}) - 21) NOT GLOB '*[^0-9]*')"
+        )
+
+    def from_db_value(self, value: Any, _expression: Any, connection: BaseDatabaseWrapper) -> datetime | None:
+        return None if value is None else as_utc(value, connection)
+
+    def to_python(self, value: Any) -> datetime | None:
+        if value is None or isinstance(value, datetime):
+            return value
+        try:
+            return from_text(value)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(_("“%(value)s” is not a moment."), code="invalid", params={"value": value}) from error
+
+    def get_prep_value(self, value: Any) -> Any:
+        value = super().get_prep_value(value)
+        if isinstance(value, str):
+            value = self.to_python(value)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            raise ValueError(f"{self.name} needs an aware datetime, got the naive {value!r}")
+        return value
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        value = super().get_db_prep_value(value, connection, prepared)
+        return to_text(value) if connection.vendor == "sqlite" and isinstance(value, datetime) else value
+
+    def value_to_string(self, obj: models.Model) -> str:
+        value: Any = self.value_from_object(obj)
+        return "" if value is None else to_text(value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        return super().formfield(**{"form_class": forms.DateTimeField, **kwargs})
+
+
+def as_utc(value: str | datetime, connection: BaseDatabaseWrapper) -> datetime:
+    """Read a moment as the database hands it out. With ``USE_TZ`` off, Postgres' driver drops the zone it is in."""
+    if isinstance(value, str):
+        return from_text(value)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=ZoneInfo(settings.TIME_ZONE))
+    return value.astimezone(UTC)
+
+
+class KeyField(models.CharField):  # type: ignore[type-arg]
+    """A primary key of text without the second, ``LIKE``-serving index that Django adds on Postgres."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        if connection.vendor != "postgresql":
+            return super().db_type(connection)
+        return f"character varying({self.max_length})"  # the long name of varchar is not what Django looks for

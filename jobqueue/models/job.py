@@ -1,0 +1,113 @@
+"""The canonical job table. Its column names are an interface: foreign programs read and write them with plain SQL."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.models.fields import KeyField, MomentField
+from jobqueue.states import ACTIVE, JobStatus
+
+STATUS_LABELS = [
+    (JobStatus.QUEUED.value, _("queued")),
+    (JobStatus.IN_PROGRESS.value, _("in progress")),
+    (JobStatus.COMPLETED.value, _("completed")),
+    (JobStatus.FAILED.value, _("failed")),
+    (JobStatus.DEAD_LETTER.value, _("dead letter")),
+]
+_STATUSES = [status.value for status in JobStatus]
+_QUEUED = Q(status=JobStatus.QUEUED.value)
+
+
+class Job(models.Model):
+    """One job. Read it freely; writing is the backend's, so that every write of a claim's holder carries its fence.
+
+    What a foreign program need not know has a database default or may be NULL.
+    """
+
+    id = KeyField(_("id"), primary_key=True, max_length=64)
+    type = models.CharField(_("type"), max_length=100)
+    status = models.CharField(_("status"), max_length=16, choices=STATUS_LABELS, db_default=JobStatus.QUEUED.value)
+    priority = models.SmallIntegerField(_("priority"), db_default=5, help_text=_("1 runs first, 10 last."))
+    scheduled_at = MomentField(_("scheduled at"))
+    lease_owner = models.CharField(_("lease owner"), max_length=255, null=True)
+    lease_until = MomentField(_("lease until"), null=True)
+    payload = models.JSONField(_("payload"))
+    idempotency_key = models.CharField(_("idempotency key"), max_length=255, null=True)
+    attempts = models.IntegerField(_("attempts"), db_default=0)
+    max_retries = models.IntegerField(_("max retries"), db_default=3, help_text=_("How many attempts it gets in all."))
+    error = models.TextField(_("error"), null=True)
+    created_at = MomentField(_("created at"))
+    updated_at = MomentField(_("updated at"))
+    started_at = MomentField(_("started at"), null=True)
+    completed_at = MomentField(_("completed at"), null=True)
+    result = models.JSONField(_("result"), null=True)
+
+    queue = models.CharField(_("queue"), max_length=100, db_default="default")
+    fence = models.BigIntegerField(_("fence"), db_default=0, help_text=_("Grows with each claim, never goes back."))
+    unique_key = models.CharField(_("unique key"), max_length=255, null=True)
+    tenant = models.CharField(_("tenant"), max_length=100, null=True)
+    workspace = models.CharField(_("workspace"), max_length=100, null=True)
+    parallel = models.BooleanField(_("parallel"), db_default=True)
+    concurrency_key = models.CharField(_("concurrency key"), max_length=255, null=True)
+    parent_id = models.CharField(_("parent"), max_length=64, null=True)
+    schedule_id = models.CharField(_("schedule"), max_length=64, null=True)
+    slot_at = MomentField(_("slot time"), null=True)
+    payload_version = models.IntegerField(_("payload version"), db_default=1)
+    timeout = models.FloatField(_("timeout"), null=True, help_text=_("Seconds; empty takes the type's."))
+    expires_at = MomentField(_("expires at"), null=True)
+    progress = models.JSONField(_("progress"), null=True)
+    cancel_requested_at = MomentField(_("cancel requested at"), null=True)
+    crash_count = models.IntegerField(_("crash count"), db_default=0)
+    end_reason = models.CharField(_("end reason"), max_length=100, null=True)
+    error_fingerprint = models.CharField(_("error fingerprint"), max_length=64, null=True)
+    context = models.JSONField(_("context"), null=True)
+    exact_priority = models.SmallIntegerField(
+        _("exact priority"), null=True, help_text=_("The priority of django.tasks, from -100 to 100.")
+    )
+
+    class Meta:
+        db_table = "job_queue"
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
+        constraints = [
+            models.CheckConstraint(condition=Q(status__in=_STATUSES), name="job_queue_status"),
+            models.CheckConstraint(condition=Q(priority__gte=1, priority__lte=10), name="job_queue_priority"),
+            # Partial, so that jobs without a key cost no index entry; NULLs never collide in either form.
+            models.UniqueConstraint(
+                fields=["idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="job_queue_idempotency_key",
+            ),
+            models.UniqueConstraint(
+                fields=["unique_key"],
+                condition=Q(unique_key__isnull=False, status__in=sorted(ACTIVE)),
+                name="job_queue_unique_key",
+            ),
+            models.UniqueConstraint(
+                fields=["schedule_id", "slot_at"], condition=Q(schedule_id__isnull=False), name="job_queue_slot"
+            ),
+        ]
+        indexes = [
+            # The claim's: one range per priority. Only a query that says `priority > 0` may use it, so that a planner
+            # cannot pick it for a rare type and walk a million others (see backends/postgresql.py).
+            models.Index(
+                fields=["priority", "scheduled_at", "id"], condition=_QUEUED & Q(priority__gt=0), name="job_queue_ready"
+            ),
+            # The claim's where other jobs stand in its way: one range per queue, type and priority.
+            models.Index(
+                fields=["queue", "type", "priority", "scheduled_at", "id"],
+                condition=_QUEUED,
+                name="job_queue_ready_type",
+            ),
+            models.Index(
+                fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"
+            ),
+            models.Index(
+                fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.id}"

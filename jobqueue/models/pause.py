@@ -1,0 +1,29 @@
+"""What operators have paused; workers take nothing from it until the row is gone."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.models.fields import MomentField
+from jobqueue.records import Scope
+
+SCOPE_LABELS = [(Scope.QUEUE.value, _("queue")), (Scope.TYPE.value, _("type"))]
+
+
+class Pause(models.Model):
+    """One paused queue or job type."""
+
+    scope = models.CharField(_("scope"), max_length=8, choices=SCOPE_LABELS)
+    name = models.CharField(_("name"), max_length=100)
+    reason = models.TextField(_("reason"), blank=True)
+    paused_at = MomentField(_("paused at"))
+
+    class Meta:
+        db_table = "job_queue_pause"
+        verbose_name = _("pause")
+        verbose_name_plural = _("pauses")
+        constraints = [models.UniqueConstraint(fields=["scope", "name"], name="job_queue_pause_target")]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.name}"

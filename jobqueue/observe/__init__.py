@@ -1,0 +1,1 @@
+"""Telling what happened, to those who run the application."""

@@ -1,0 +1,33 @@
+"""From a claim and a decision to a settlement: the named constructors. Pure."""
+
+from __future__ import annotations
+
+from jobqueue.records import Again, Alone, Claim, Dead, Decision, Ending, Expired, Failure, Later, Settlement, Stopped
+from jobqueue.states import Move
+
+
+def completed(claim: Claim, result: str | None = None) -> Settlement:
+    """The handler returned; ``result`` is JSON text."""
+    return Settlement(claim.id, claim.fence, claim.owner, Move.COMPLETE, result)
+
+
+def released(claim: Claim, message: str = "") -> Settlement:
+    """The claim is given back unrun; the attempt does not count and the job keeps its place."""
+    failure = Failure.of(Ending.RELEASED, message=message)
+    return Settlement(claim.id, claim.fence, claim.owner, Move.RELEASE, failure=failure)
+
+
+def settled(claim: Claim | Expired, decision: Decision, failure: Failure) -> Settlement:
+    """The attempt did not succeed, and ``decision`` says what follows."""
+    made = Settlement(claim.id, claim.fence, claim.owner, Move.RETRY, failure=failure)
+    match decision:
+        case Again(after=after):
+            return made._replace(delay=after)
+        case Later(after=after):
+            return made._replace(move=Move.SNOOZE, delay=after)
+        case Alone():
+            return made._replace(move=Move.QUARANTINE)
+        case Dead(reason=reason):
+            return made._replace(move=Move.BURY, end_reason=reason)
+        case Stopped(reason=reason):
+            return made._replace(move=Move.CANCEL, end_reason=reason)

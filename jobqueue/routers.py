@@ -1,0 +1,30 @@
+"""A database router for a queue in a database of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+
+from jobqueue import conf
+
+APP = "jobqueue"
+
+
+class JobQueueRouter:
+    """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and no other table there says anything of it.
+
+    List it in DATABASE_ROUTERS. Tables of other apps are left to the other routers.
+    """
+
+    def db_for_read(self, model: type[models.Model], **_: Any) -> str | None:
+        return self._alias(model)
+
+    def db_for_write(self, model: type[models.Model], **_: Any) -> str | None:
+        return self._alias(model)
+
+    def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool | None:
+        return db == conf.get("DATABASE") if app_label == APP else None
+
+    def _alias(self, model: type[models.Model]) -> str | None:
+        return str(conf.get("DATABASE")) if model._meta.app_label == APP else None
