@@ -47,6 +47,9 @@ class Backend(ABC):
     clock: Clock | None
     """A virtual clock, in tests; ``None`` asks the database, or the system where the database has no clock."""
 
+    second_look = timedelta(0)
+    """How far apart the two looks are that end a lease; zero where one look does."""
+
     # The caller's side
 
     @abstractmethod
@@ -93,8 +96,8 @@ class Backend(ABC):
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         """End leases that ran out, as ``judge`` says, and queued jobs past their expiry, at most ``limit`` of each.
 
-        ``look_again`` asks for another look a second later: on SQLite a lease must have looked expired twice, for a
-        transactional handler may have kept its owner from writing.
+        ``look_again`` asks for another look after ``second_look``: on SQLite a lease must have looked expired twice,
+        for a transactional handler may have kept its owner from writing.
         """
 
     @abstractmethod

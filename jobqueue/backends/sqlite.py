@@ -21,10 +21,8 @@ from jobqueue.states import Move
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
-#: How far apart the two looks must be that end a lease.
-SECOND_LOOK = 1.0
-
 _INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 16)}) ON CONFLICT DO NOTHING"
+_INSERT_RAW = _INSERT.replace("%s", "?")
 
 # What `sql.py` reads from a joined value `v` is a named parameter here.
 _HELD = HELD.replace("v.", ":")
@@ -33,7 +31,7 @@ UPDATE job_queue AS j SET status = 'completed', result = :result, completed_at =
        lease_owner = NULL, lease_until = NULL WHERE {_HELD}
 """
 _SETTLE = f"UPDATE job_queue AS j SET {SETTLE.replace('v.', ':')} WHERE {_HELD}"
-_EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {_HELD} RETURNING j.cancel_requested_at"
+_EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {_HELD} RETURNING cancel_requested_at"
 _TAKE = """
 UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
        attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
@@ -83,6 +81,8 @@ RETURNING id
 class SqliteBackend(SqlBackend):
     """Jobs in a SQLite file. A worker's verbs go to the driver itself: the statements cost less than a cursor."""
 
+    second_look = timedelta(seconds=1)
+
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
         self._producer = Producer()
@@ -118,13 +118,8 @@ class SqliteBackend(SqlBackend):
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         now = self.now()
-        ids = [draft.id for draft in drafts]
-        with self.connection.cursor() as cursor:
-            cursor.executemany(_INSERT, [_values(draft, now) for draft in drafts])
-            if cursor.rowcount == len(drafts):
-                return set(ids)
-            cursor.execute(f"SELECT id FROM job_queue WHERE id IN ({', '.join(['%s'] * len(ids))})", ids)
-            return {row[0] for row in cursor.fetchall()}
+        with self._driver() as driver:
+            return {draft.id for draft in drafts if driver.execute(_INSERT_RAW, _values(draft, now)).rowcount == 1}
 
     # The worker's turn
 
@@ -240,7 +235,9 @@ class SqliteBackend(SqlBackend):
         moment = (self.clock or SYSTEM).monotonic()
         looks = {(row[0], row[2], row[7]): row for row in rows}
         self._suspects = {look: self._suspects.get(look, moment) for look in looks}
-        return ran_out([row for look, row in looks.items() if moment - self._suspects[look] >= SECOND_LOOK])
+        return ran_out(
+            [row for look, row in looks.items() if moment - self._suspects[look] >= self.second_look.total_seconds()]
+        )
 
     # Wake-ups
 

@@ -1,0 +1,31 @@
+"""A clock that moves when told to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+NOON = datetime(2026, 1, 16, 12, 0, tzinfo=UTC)
+
+
+class VirtualClock:
+    """Tells the time it was set to; ``advance`` moves it, and its monotonic side with it."""
+
+    def __init__(self, start: datetime = NOON) -> None:
+        self._now = start
+        self._seconds = 0.0
+
+    def now(self) -> datetime:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    def advance(self, length: timedelta | float) -> None:
+        """Let time pass."""
+        step = length if isinstance(length, timedelta) else timedelta(seconds=length)
+        self._now += step
+        self._seconds += step.total_seconds()
+
+    def step_back(self, length: timedelta) -> None:
+        """Set the wall clock back, as an administrator may; the monotonic side goes on."""
+        self._now -= length

@@ -1,0 +1,30 @@
+"""The contract of ``backends.base``, sentence by sentence, as tests that any backend can run.
+
+Subclass ``BackendContract`` in a test module of your own and give it a fixture ``make_backend`` that returns a function
+from a clock (or ``None``) to an empty backend.
+"""
+
+from __future__ import annotations
+
+from jobqueue.testing.contract.claiming import ClaimContract
+from jobqueue.testing.contract.enqueueing import EnqueueContract
+from jobqueue.testing.contract.leases import LeaseContract
+from jobqueue.testing.contract.operating import OperatorContract
+from jobqueue.testing.contract.races import RaceContract
+from jobqueue.testing.contract.settling import SettleContract
+from jobqueue.testing.contract.waking import WakeContract
+
+
+class BackendContract(
+    EnqueueContract,
+    ClaimContract,
+    SettleContract,
+    LeaseContract,
+    OperatorContract,
+    WakeContract,
+    RaceContract,
+):
+    """Everything a backend promises."""
+
+
+__all__ = ["BackendContract"]

@@ -1,0 +1,178 @@
+"""What the contract's tests are written with: short words for drafts, claims and endings, and two threads that meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+from django.db import connections
+
+from jobqueue.backends.base import Backend
+from jobqueue.ids import new_id
+from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.settling import completed, settled
+from jobqueue.records import (
+    Again,
+    Claim,
+    ClaimRequest,
+    Dead,
+    Decision,
+    Draft,
+    Ending,
+    Failure,
+    JobRecord,
+    Receipt,
+    Settlement,
+    Sweep,
+)
+from jobqueue.testing.clock import VirtualClock
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+KNOWN = frozenset({"resize", "greet", "rare"})
+LEASE = timedelta(seconds=60)
+
+#: How long the holder of a transaction waits for the other thread, which either gets through or is blocked by it.
+PATIENCE = 0.3
+
+
+class Contract:
+    """The fixtures that every part of the contract uses."""
+
+    @pytest.fixture
+    def clock(self) -> VirtualClock:
+        return VirtualClock()
+
+    @pytest.fixture
+    def backend(self, make_backend: Callable[[VirtualClock], Backend], clock: VirtualClock) -> Backend:
+        return make_backend(clock)
+
+
+def draft(job_type: str = "resize", **values: Any) -> Draft:
+    """Decide a job; whatever matters is named by the test."""
+    return Draft(**{"id": new_id(), "type": job_type, "payload": '{"image_id": 7}', **values})
+
+
+def put(backend: Backend, job_type: str = "resize", **values: Any) -> str:
+    """Enqueue one job and return its id."""
+    return put_all(backend, draft(job_type, **values))[0]
+
+
+def put_all(backend: Backend, *drafts: Draft) -> list[str]:
+    """Enqueue jobs and return their ids."""
+    return [receipt.id for receipt in backend.enqueue(drafts)]
+
+
+def request(limit: int = 10, **values: Any) -> ClaimRequest:
+    """Ask for jobs of the types that the tests know."""
+    return ClaimRequest(**{"limit": limit, "types": KNOWN, "lease": LEASE, **values})
+
+
+def take(backend: Backend, limit: int = 10, owner: str = "me", **values: Any) -> list[Claim]:
+    """Claim, as often as the backend says that it is worth asking again at once."""
+    claims: list[Claim] = []
+    while True:
+        cycle = backend.cycle(owner, (), request(limit - len(claims), **values))
+        claims += cycle.claims
+        if len(claims) == limit or cycle.next_due != timedelta(0):
+            return claims
+
+
+def take_one(backend: Backend, owner: str = "me", **values: Any) -> Claim:
+    """Claim the one job there is."""
+    (claim,) = take(backend, 1, owner, **values)
+    return claim
+
+
+def settle(backend: Backend, *settlements: Settlement) -> tuple[Settlement, ...]:
+    """Offer settlements and return those that were refused."""
+    return backend.cycle("me", settlements).refused
+
+
+def failing(claim: Claim, decision: Decision | None = None, ending: Ending = Ending.FAILED) -> Settlement:
+    """Offer a failed attempt; without a decision the job runs again after ten seconds."""
+    failure = Failure.of(ending, error_class="OSError", message="disk on fire", duration=timedelta(seconds=2))
+    return settled(claim, decision or Again(timedelta(seconds=10)), failure)
+
+
+def bury(backend: Backend, claim: Claim) -> None:
+    """Make a dead letter of a claimed job."""
+    assert settle(backend, failing(claim, Dead("attempts used up"))) == ()
+
+
+def finish(backend: Backend, claim: Claim, result: str | None = "null") -> bool:
+    """Offer completion; say whether it was accepted."""
+    return settle(backend, completed(claim, result)) == ()
+
+
+def sweep(backend: Backend, clock: VirtualClock) -> Sweep:
+    """Sweep, with the second look where one is owed; tell everything that ended."""
+    first = backend.sweep(settle_expired)
+    if not first.look_again:
+        return first
+    clock.advance(backend.second_look)
+    second = backend.sweep(settle_expired)
+    return Sweep(first.ended + second.ended, first.expired + second.expired, second.look_again)
+
+
+def job(backend: Backend, job_id: str) -> JobRecord:
+    """Read a job that has to be there."""
+    found = backend.get(job_id)
+    assert found is not None
+    return found
+
+
+def overlapping(backend: Backend, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """Do ``first`` in a transaction, and ``second`` on another connection before that transaction commits."""
+    acted, through = threading.Event(), threading.Event()
+
+    def holding() -> A:
+        with backend.atomic():
+            try:
+                return first()
+            finally:
+                acted.set()
+                through.wait(PATIENCE)
+
+    def meeting() -> B:
+        assert acted.wait(10)
+        try:
+            return second()
+        finally:
+            through.set()
+
+    one, other = together(holding, meeting)
+    return one, other
+
+
+def together(*works: Callable[[], Any]) -> list[Any]:
+    """Run functions in a thread and on a connection each; return what they return, raise what they raise."""
+    results: list[Any] = [None] * len(works)
+    errors: list[BaseException] = []
+
+    def run(place: int, work: Callable[[], Any]) -> None:
+        try:
+            results[place] = work()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=run, args=(place, work)) for place, work in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a thread did not come back"
+    if errors:
+        raise errors[0]
+    return results
+
+
+def receipts(backend: Backend, *drafts: Draft) -> list[Receipt]:
+    """Enqueue and return the receipts."""
+    return backend.enqueue(drafts)

@@ -1,0 +1,188 @@
+"""Races: two connections at once. Each of these fails with its guard taken out; the package's own tests show it."""
+
+from __future__ import annotations
+
+import threading
+
+from jobqueue.backends.base import Backend
+from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.settling import completed
+from jobqueue.records import Scope
+from jobqueue.states import JobStatus
+from jobqueue.testing.clock import VirtualClock
+from jobqueue.testing.contract.harness import (
+    LEASE,
+    Contract,
+    bury,
+    draft,
+    failing,
+    finish,
+    job,
+    overlapping,
+    put,
+    put_all,
+    receipts,
+    settle,
+    take,
+    take_one,
+    together,
+)
+
+
+class RaceContract(Contract):
+    """What holds whoever comes first."""
+
+    def test_race_claim_claim(self, backend: Backend) -> None:
+        put_all(backend, *(draft() for _ in range(4)))
+        mine, yours = overlapping(backend, lambda: take(backend, 2), lambda: take(backend, 2, owner="you"))
+        assert len(mine) == 2
+        assert {claim.id for claim in mine}.isdisjoint({claim.id for claim in yours})
+        assert {job(backend, claim.id).lease_owner for claim in mine} == {"me"}
+
+    def test_race_claim_claim_group_by_group(self, backend: Backend) -> None:
+        put_all(backend, draft("unheard_of", priority=1), *(draft() for _ in range(4)))
+        mine, yours = overlapping(backend, lambda: take(backend, 2), lambda: take(backend, 2, owner="you"))
+        assert len(mine) == 2
+        assert {claim.id for claim in mine}.isdisjoint({claim.id for claim in yours})
+
+    def test_race_sweep_settle(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend)
+        claim = take_one(backend)
+        clock.advance(61)
+        _look_once(backend, clock)
+        swept, accepted = overlapping(
+            backend, lambda: backend.sweep(settle_expired), lambda: finish(backend, claim, '"late"')
+        )
+        assert len(swept.ended) == 1
+        assert not accepted
+        assert (job(backend, claim.id).status, job(backend, claim.id).result) == (JobStatus.QUEUED, None)
+
+    def test_race_settle_sweep(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend)
+        claim = take_one(backend)
+        clock.advance(61)
+        _look_once(backend, clock)
+        accepted, _swept = overlapping(
+            backend, lambda: finish(backend, claim, '"in time"'), lambda: backend.sweep(settle_expired)
+        )
+        assert accepted
+        assert (job(backend, claim.id).status, job(backend, claim.id).history) == (JobStatus.COMPLETED, ())
+
+    def test_race_extend_sweep(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend)
+        claim = take_one(backend)
+        clock.advance(61)
+        _look_once(backend, clock)
+        _extended, swept = overlapping(
+            backend, lambda: backend.extend([claim], LEASE), lambda: backend.sweep(settle_expired)
+        )
+        assert swept.ended == ()
+        assert job(backend, claim.id).status is JobStatus.IN_PROGRESS
+        assert finish(backend, claim)
+
+    def test_race_sweep_extend(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend)
+        claim = take_one(backend)
+        clock.advance(61)
+        _look_once(backend, clock)
+        swept, extension = overlapping(
+            backend, lambda: backend.sweep(settle_expired), lambda: backend.extend([claim], LEASE)
+        )
+        assert len(swept.ended) == 1
+        assert extension.lost + extension.skipped == (claim,)
+        row = job(backend, claim.id)
+        assert (row.status, row.lease_until) == (JobStatus.QUEUED, None)
+
+    def test_race_same_key_twice(self, backend: Backend) -> None:
+        (mine,), (yours,) = overlapping(
+            backend,
+            lambda: receipts(backend, draft(idempotency_key="seven")),
+            lambda: receipts(backend, draft(idempotency_key="seven")),
+        )
+        assert mine.created
+        assert not yours.created
+        assert mine.id == yours.id
+        assert len(take(backend)) == 1
+
+    def test_race_same_keys_among_many(self, backend: Backend) -> None:
+        keys = [f"key-{number}" for number in range(40)]
+
+        def enqueue(order: list[str]) -> list[str]:
+            return [one.id for one in receipts(backend, *(draft(idempotency_key=key) for key in order))]
+
+        for turn in range(5):
+            mine = [f"{turn}-{key}" for key in keys]
+            forwards, backwards = together(lambda mine=mine: enqueue(mine), lambda mine=mine: enqueue(mine[::-1]))  # type: ignore[misc]
+            assert forwards == backwards[::-1]
+        assert len(take(backend, 500)) == 200
+
+    def test_race_pause_claim(self, backend: Backend) -> None:
+        put_all(backend, *(draft(queue="mail") for _ in range(300)))
+        claimed, paused = threading.Semaphore(0), threading.Event()
+        late: list[str] = []
+
+        def claiming() -> None:
+            while not paused.is_set():
+                if take(backend, 1):
+                    claimed.release()
+            late.extend(claim.id for claim in take(backend, 50))
+
+        def pausing() -> None:
+            for _ in range(5):
+                assert claimed.acquire(timeout=30)
+            backend.pause(Scope.QUEUE, "mail")
+            paused.set()
+
+        together(claiming, claiming, pausing)
+        assert late == []
+
+    def test_race_cancel_settle(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend)
+        handled, refused = overlapping(
+            backend, lambda: backend.cancel([claim.id]), lambda: settle(backend, failing(claim))
+        )
+        assert (handled.done, refused) == ((claim.id,), ())
+        row = job(backend, claim.id)
+        assert (row.status, row.end_reason) == (JobStatus.FAILED, "cancelled")
+
+    def test_race_settle_cancel(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend)
+        accepted, handled = overlapping(backend, lambda: finish(backend, claim), lambda: backend.cancel([claim.id]))
+        assert accepted
+        assert handled.done == ()
+        assert job(backend, claim.id).status is JobStatus.COMPLETED
+
+    def test_race_retry_retry(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend)
+        bury(backend, claim)
+        mine, yours = overlapping(backend, lambda: backend.retry([claim.id]), lambda: backend.retry([claim.id]))
+        assert (mine.done, yours.done) == ((claim.id,), ())
+
+    def test_race_purge_claim(self, backend: Backend) -> None:
+        job_id = put(backend)
+        handled, claims = overlapping(backend, lambda: backend.purge([job_id]), lambda: take(backend))
+        assert (handled.done, claims) == ((job_id,), [])
+        assert backend.get(job_id) is None
+
+    def test_race_many_workers(self, backend: Backend) -> None:
+        ids = put_all(backend, *(draft(priority=1 + place % 3) for place in range(200)))
+        seen: list[str] = []
+
+        def working(owner: str) -> None:
+            while claims := take(backend, 7, owner=owner):
+                assert backend.cycle(owner, [completed(claim) for claim in claims]).refused == ()
+                seen.extend(claim.id for claim in claims)
+
+        together(*(lambda owner=f"w{number}": working(owner) for number in range(4)))  # type: ignore[misc]
+        assert sorted(seen) == sorted(ids)
+        assert {job(backend, job_id).fence for job_id in ids} == {1}
+
+
+def _look_once(backend: Backend, clock: VirtualClock) -> None:
+    """Take the first of two looks, where the backend wants two; none of a backend that ends leases at the first."""
+    if backend.second_look:
+        backend.sweep(settle_expired)
+        clock.advance(backend.second_look)

@@ -1,0 +1,61 @@
+"""Wake: a listener hears of commits, early where the system allows, and at its time-out at the latest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from select import select
+
+import pytest
+
+from jobqueue.backends.base import Backend
+from jobqueue.backends.wake import Listener
+from jobqueue.clock import SYSTEM
+from jobqueue.testing.contract.harness import Contract, together
+
+
+class WakeContract(Contract):
+    """How waiting ends."""
+
+    @pytest.fixture
+    def listener(self, backend: Backend) -> Iterator[Listener]:
+        listener = backend.listen()
+        yield listener
+        listener.close()
+
+    def test_a_wake_up_ends_the_wait(self, backend: Backend, listener: Listener) -> None:
+        started = SYSTEM.monotonic()
+        together(backend.wake)
+        assert listener.wait(20)
+        assert SYSTEM.monotonic() - started < 10
+
+    def test_a_wake_up_makes_the_descriptor_readable(self, backend: Backend, listener: Listener) -> None:
+        together(backend.wake)
+        assert select([listener.fileno()], [], [], 10)[0]
+
+    def test_nothing_ends_the_wait_but_its_time(self, listener: Listener) -> None:
+        listener.wait(0)
+        assert not listener.wait(0.05)
+
+    def test_the_waiter_looks_twice_more_after_a_wake_up(self, backend: Backend, listener: Listener) -> None:
+        together(backend.wake)
+        assert listener.wait(20)
+        started = SYSTEM.monotonic()
+        assert listener.wait(20)
+        assert listener.wait(20)
+        assert SYSTEM.monotonic() - started < 10
+
+    def test_each_of_several_listeners_is_woken(self, backend: Backend, listener: Listener) -> None:
+        other = backend.listen()
+        try:
+            together(backend.wake)
+            assert listener.wait(20)
+            assert other.wait(20)
+        finally:
+            other.close()
+
+    def test_nobody_listening_is_no_trouble(self, backend: Backend) -> None:
+        backend.listen().close()
+        backend.wake()
+
+    def test_a_listener_can_test_itself(self, listener: Listener) -> None:
+        assert listener.self_test()

@@ -1,0 +1,1 @@
+"""An app whose jobs the tests enqueue."""

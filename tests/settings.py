@@ -1,0 +1,63 @@
+"""Settings of the test suite: SQLite always, Postgres where one answers. JOBQUEUE_TEST_POSTGRES names another one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+SECRET_KEY = "for tests"
+USE_TZ = True
+TIME_ZONE = "Europe/Berlin"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+ROOT_URLCONF = "example_project.urls"
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "jobqueue",
+    "tests.app",
+]
+
+_PRIVATE = Path(tempfile.gettempdir()) / f"jobqueue-tests-{os.getpid()}"
+
+SQLITE = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": f"{_PRIVATE}.sqlite3",
+    "OPTIONS": {
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    },
+    # A file, for an in-memory database has no second connection.
+    "TEST": {"NAME": f"{_PRIVATE}-test.sqlite3"},
+}
+
+
+def _postgres() -> tuple[dict[str, object] | None, str]:
+    """Return the database settings of a Postgres that answers, or why there is none."""
+    try:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        return None, "psycopg is not installed"
+    given = os.environ.get("JOBQUEUE_TEST_POSTGRES", "")
+    tried = [given] if given else ["dbname=postgres", "host=127.0.0.1 user=postgres dbname=postgres"]
+    for conninfo in tried:
+        try:
+            psycopg.connect(conninfo, connect_timeout=3).close()
+        except psycopg.OperationalError as error:
+            why = str(error).strip().splitlines()[0]
+            continue
+        values = conninfo_to_dict(conninfo)
+        names = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            **{names[key]: str(value) for key, value in values.items() if key in names},
+            "TEST": {"NAME": f"test_jobqueue_{os.getpid()}"},
+        }, ""
+    return None, f"none answers ({why})"
+
+
+POSTGRES, WHY_NO_POSTGRES = _postgres()
+
+DATABASES = {"default": SQLITE} | ({"postgres": POSTGRES} if POSTGRES else {})
