@@ -204,8 +204,8 @@ def job(
 
     ``name`` is the job type, the function's name by default. ``queue``, ``priority``, ``max_retries`` (attempts in
     all), ``timeout`` and ``delay`` are defaults of its jobs. ``retry`` says how long to wait after a failure;
-    ``retry_on`` and ``discard_on`` say which exceptions are worth another attempt. ``version`` and ``upgraders`` let payloads evolve;
-    ``aliases`` are former names that stored jobs may still have.
+    ``retry_on`` and ``discard_on`` say which exceptions are worth another attempt. ``version`` and
+    ``upgraders`` let payloads evolve; ``aliases`` are former names that stored jobs may still have.
     """
     if callable(name):
         return job()(name)
@@ -309,8 +309,8 @@ def _warn_of_split_transactions() -> None:
     if others:
         warnings.warn(
             f'A job is enqueued into the database "{alias}" inside a transaction of "{others[0]}": it is stored '
-            f"at once and stays if that transaction rolls back. Use jobqueue.enqueue_on_commit(..., using={others[0]!r}), or "
-            f'keep the queue in "{others[0]}".',
+            f"at once and stays if that transaction rolls back. Use "
+            f'jobqueue.enqueue_on_commit(..., using="{others[0]}"), or keep the queue in "{others[0]}".',
             RuntimeWarning,
             stacklevel=4,
         )

@@ -37,8 +37,8 @@ CLAIM_COLUMNS = (
 )
 
 #: The fence: only the holder of the job's newest claim passes, and only while it holds it. coalesce() keeps Postgres
-#: from using statistics of the two columns: it would expect that hardly any row has a lease owner, put that side of the join
-#: outside, and compare every settlement with every running job.
+#: from using statistics of the two columns: it would expect that hardly any row has a lease owner, put that side of the
+#: join outside, and compare every settlement with every running job.
 HELD = (
     "j.id = v.id AND j.fence = v.fence "
     "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"

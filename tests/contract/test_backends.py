@@ -1,4 +1,5 @@
 """The three backends pass the contract."""
+
 from __future__ import annotations
 
 from jobqueue.testing.contract import BackendContract

@@ -176,7 +176,7 @@ class RaceContract(Contract):
                 assert backend.cycle(owner, [completed(claim) for claim in claims]).refused == ()
                 seen.extend(claim.id for claim in claims)
 
-        together(*(lambda owner=f"w{number}": working(owner) for number in range(4)))  # type: ignore[misc]
+        together(*(lambda owner=f"w{number}": working(owner) for number in range(4)))
         assert sorted(seen) == sorted(ids)
         assert {job(backend, job_id).fence for job_id in ids} == {1}
 
