@@ -93,10 +93,10 @@ head AS MATERIALIZED (
     ) AS c LIMIT %(limit)s),
 mine AS MATERIALIZED (SELECT id FROM head WHERE {_MAY_RUN.format(row="head")} AND {_IS_FRESH})
 """
-# The same where other jobs stand in the way: a skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at,
+# The same where others stand in the way: a skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at,
 # id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot serve these arms, for
 # they do not say `priority > 0`. The arms read unlocked, since locks would be taken group by group and not in order;
-# they read further than the limit, so that workers find something behind each other's locks.
+# they read further than the limit, so that workers find something behind the locks of others.
 _FIRST_OF_GROUPS = f"""
 groups AS (
     (SELECT queue, type, priority FROM job_queue WHERE status = 'queued' ORDER BY queue, type, priority LIMIT 1)

@@ -105,16 +105,16 @@ class RaceContract(Contract):
         assert len(take(backend)) == 1
 
     def test_race_same_keys_among_many(self, backend: Backend) -> None:
-        keys = [f"key-{number}" for number in range(40)]
+        keys = [f"key-{number}" for number in range(300)]
 
         def enqueue(order: list[str]) -> list[str]:
             return [one.id for one in receipts(backend, *(draft(idempotency_key=key) for key in order))]
 
-        for turn in range(5):
+        for turn in range(3):
             mine = [f"{turn}-{key}" for key in keys]
             forwards, backwards = together(lambda mine=mine: enqueue(mine), lambda mine=mine: enqueue(mine[::-1]))  # type: ignore[misc]
             assert forwards == backwards[::-1]
-        assert len(take(backend, 500)) == 200
+        assert len(take(backend, 1_000)) == 900
 
     def test_race_pause_claim(self, backend: Backend) -> None:
         put_all(backend, *(draft(queue="mail") for _ in range(300)))

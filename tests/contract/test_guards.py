@@ -1,0 +1,184 @@
+"""Each race of the contract fails once its guard is taken out; else it would prove nothing."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from inspect import signature
+
+import pytest
+from django.db import OperationalError, connections
+from django.db.models import QuerySet
+
+from jobqueue.backends import sql, sqlite
+from jobqueue.backends.memory import MemoryBackend
+from jobqueue.models import Job
+from jobqueue.testing import VirtualClock
+from jobqueue.testing.contract import BackendContract
+from tests.conftest import make_sql_backend
+
+LOCK = "FOR UPDATE SKIP LOCKED"
+SQLITE_HELD = sqlite._HELD.removeprefix("j.id = :id")
+
+
+@pytest.fixture
+def race(request, databases):
+    """Run a race of the contract on a backend; on one alias, or on memory."""
+
+    def run(kind, name):
+        clock = VirtualClock()
+        backend = MemoryBackend(clock=clock) if kind == "memory" else make_sql_backend(kind, clock)
+        given = {"backend": backend, "clock": clock}
+        test = getattr(BackendContract(), f"test_race_{name}")
+        test(**{parameter: given[parameter] for parameter in signature(test).parameters})
+
+    return run
+
+
+class Without:
+    """Takes guards out for the length of a test."""
+
+    def __init__(self, monkeypatch):
+        self.monkeypatch = monkeypatch
+
+    def text(self, module, name, guard, instead=""):
+        statement = getattr(module, name)
+        assert guard in statement
+        self.monkeypatch.setattr(module, name, statement.replace(guard, instead))
+
+    def transaction(self):
+        """SQLite's: each statement on its own, with SQLite's own waiting."""
+        self.monkeypatch.setattr(sqlite.SqliteBackend, "write", lambda _self: nullcontext())
+        self.monkeypatch.setattr(sqlite.SqliteBackend, "unit", lambda _self, work: work())
+
+    def early_write(self):
+        """SQLite's: the sweep's first statement is a write, and so waits for the lock before anything is read."""
+        self.monkeypatch.setattr(sqlite, "_EXPIRE", "SELECT id FROM job_queue WHERE :now = 0 AND :limit = 0")
+
+    def row_locks(self):
+        self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self: self)
+
+    def key_order(self):
+        self.monkeypatch.setattr(sql, "sorted", lambda drafts, key: list(drafts), raising=False)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    return Without(monkeypatch)
+
+
+@pytest.fixture
+def without_unique_keys(request, databases):
+    """Drop the index that keeps keys apart, and make it again."""
+    alias = request.param
+    constraint = next(one for one in Job._meta.constraints if one.name == "job_queue_idempotency_key")
+    with connections[alias].schema_editor() as editor:
+        editor.remove_constraint(Job, constraint)
+    yield alias
+    with connections[alias].cursor() as cursor:
+        cursor.execute("DELETE FROM job_queue")
+    with connections[alias].schema_editor() as editor:
+        editor.add_constraint(Job, constraint)
+
+
+SQLITE_MUTANTS = {
+    "claim_claim": lambda without: without.transaction(),
+    "claim_claim_group_by_group": lambda without: without.transaction(),
+    "sweep_settle": lambda without: without.text(sqlite, "_COMPLETE", SQLITE_HELD),
+    "settle_sweep": lambda without: (
+        without.transaction(),
+        without.early_write(),
+        without.text(sqlite, "_SETTLE", SQLITE_HELD),
+    ),
+    "extend_sweep": lambda without: (without.transaction(), without.early_write()),
+    "sweep_extend": lambda without: without.text(sqlite, "_EXTEND", SQLITE_HELD),
+    "pause_claim": lambda without: without.text(sqlite, "_PAUSES", "job_queue_pause", "job_queue_pause WHERE 1 = 0"),
+    "cancel_settle": lambda without: (
+        without.text(sqlite, "_SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
+        without.text(sqlite, "_SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
+    ),
+    "settle_cancel": lambda without: without.transaction(),
+    "retry_retry": lambda without: without.transaction(),
+}
+
+
+@pytest.mark.parametrize("name", SQLITE_MUTANTS)
+def test_a_race_fails_on_sqlite_without_its_guard(race, without, name):
+    SQLITE_MUTANTS[name](without)
+    with pytest.raises(AssertionError):
+        race("default", name)
+
+
+def _postgres_mutants(postgresql):
+    held = sql.HELD.removeprefix("j.id = v.id")
+    pauses = "AND head.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))"
+    return {
+        "claim_claim": [("_FIRST", LOCK, "")],
+        "many_workers": [("_FIRST", LOCK, "")],
+        "claim_claim_group_by_group": [("_FIRST_OF_GROUPS", LOCK, "")],
+        "sweep_settle": [("_COMPLETE", held, "")],
+        "settle_sweep": [("_RAN_OUT", LOCK, ""), ("_SETTLE", held, "")],
+        "extend_sweep": [("_RAN_OUT", LOCK, "")],
+        "sweep_extend": [("_EXTEND", LOCK, ""), ("_EXTEND", f"{held} AND j.id = ANY", " AND j.id = ANY")],
+        "pause_claim": [("_FIRST", pauses, "")],
+        "cancel_settle": [
+            ("_SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
+            ("_SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
+        ],
+    }
+
+
+POSTGRES_RACES = list(_postgres_mutants(None))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("name", POSTGRES_RACES)
+def test_a_race_fails_on_postgres_without_its_guard(race, without, name):
+    from jobqueue.backends import postgresql
+
+    for statement, guard, instead in _postgres_mutants(postgresql)[name]:
+        without.text(postgresql, statement, guard, instead)
+    postgresql._cycle_statement.cache_clear()
+    try:
+        with pytest.raises(AssertionError):
+            race("postgres", name)
+    finally:
+        postgresql._cycle_statement.cache_clear()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("name", ["settle_cancel", "retry_retry"])
+def test_an_operators_race_fails_on_postgres_without_row_locks(race, without, name):
+    without.row_locks()
+    with pytest.raises(AssertionError):
+        race("postgres", name)
+
+
+@pytest.mark.postgres
+def test_two_bulks_deadlock_on_postgres_without_an_order_of_keys(race, without):
+    without.key_order()
+    with pytest.raises(OperationalError, match="deadlock"):
+        race("postgres", "same_keys_among_many")
+
+
+@pytest.mark.parametrize(
+    "without_unique_keys",
+    [pytest.param("default", marks=pytest.mark.sqlite), pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+)
+def test_one_key_makes_two_jobs_without_the_unique_index(race, without_unique_keys):
+    with pytest.raises(AssertionError):
+        race(without_unique_keys, "same_key_twice")
+
+
+MEMORY_MUTANTS = {
+    "sweep_settle": ("_held", lambda self, claim: self._rows.get(claim.id)),
+    "same_key_twice": ("_holder", lambda self, draft: None),
+    "pause_claim": ("pause", lambda self, *args: True),
+}
+
+
+@pytest.mark.parametrize("name", MEMORY_MUTANTS)
+def test_a_race_fails_in_memory_without_its_guard(race, monkeypatch, name):
+    monkeypatch.setattr(MemoryBackend, *MEMORY_MUTANTS[name])
+    with pytest.raises(AssertionError):
+        race("memory", name)
