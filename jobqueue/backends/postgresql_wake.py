@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from typing import Any
 
@@ -12,6 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import sql
 
 from jobqueue.backends.wake import Listener
+
+logger = logging.getLogger("jobqueue")
 
 _LONGEST_NAME = 63
 
@@ -57,7 +60,15 @@ class PostgresListener(Listener):
     def self_test(self, timeout: float = 2.0) -> bool:
         with connections[self._alias].cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, '')", [channel_of(connections[self._alias])])
-        return self.hear(timeout)
+        arrived = self.hear(timeout)
+        if not arrived:
+            logger.warning(
+                "No notification arrived within %s s on the database %r: a transaction pooler between swallows them. "
+                "New jobs are found by polling alone.",
+                timeout,
+                self._alias,
+            )
+        return arrived
 
     def close(self) -> None:
         self._connection.close()

@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         self.both(lambda backend: backend.stats())
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)  # on a failure, shrinking takes up to five minutes of it
 def test_any_sequence_of_verbs_means_the_same_everywhere(alias):
     machine = type("MachineOnOne", (Machine,), {"alias": alias})
     run_state_machine_as_test(

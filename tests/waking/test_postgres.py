@@ -1,0 +1,98 @@
+"""LISTEN and NOTIFY, and what becomes of them behind a pooler."""
+
+from __future__ import annotations
+
+import socket
+
+import psycopg
+import pytest
+from django.db import connections
+
+from jobqueue.backends.postgresql_wake import PostgresListener, channel_name
+from tests.conftest import make_sql_backend
+from tests.waking.proxy import pooler
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def backend(databases):
+    return make_sql_backend("postgres", None)
+
+
+def _connect_to_postgres():
+    """Open what libpq would: a socket file's, or a port's."""
+    with psycopg.connect(**_parameters()) as direct:
+        host, port = direct.info.host, direct.info.port
+    if host.startswith("/"):
+        upstream = socket.socket(socket.AF_UNIX)
+        upstream.connect(f"{host}/.s.PGSQL.{port}")
+        return upstream
+    return socket.create_connection((host, port))
+
+
+def _parameters():
+    given = connections["postgres"].get_connection_params()
+    return {key: value for key, value in given.items() if key in ("dbname", "user", "password", "host", "port")}
+
+
+def test_the_self_test_hears_itself(backend):
+    listener = backend.listen()
+    try:
+        assert listener.self_test()
+    finally:
+        listener.close()
+
+
+def test_the_self_test_tells_when_a_pooler_swallows_notifications(backend, monkeypatch, caplog):
+    with pooler(_connect_to_postgres) as port, monkeypatch.context() as patch:
+        behind = connections["postgres"].get_connection_params() | {
+            "host": "127.0.0.1",
+            "port": port,
+            "sslmode": "disable",
+        }
+        if "user" not in behind:
+            with psycopg.connect(**_parameters()) as direct:
+                behind["user"] = direct.info.user
+        patch.setattr(connections["postgres"], "get_connection_params", lambda: dict(behind))
+        listener = PostgresListener("postgres")
+        try:
+            assert not listener.self_test(timeout=0.5)
+            assert "polling" in caplog.text
+        finally:
+            listener.close()
+            connections["postgres"].close()
+
+
+def test_a_listener_holds_no_transaction_open(backend):
+    listener = backend.listen()
+    try:
+        with connections["postgres"].cursor() as cursor:
+            cursor.execute(
+                "SELECT state, xact_start FROM pg_stat_activity "
+                "WHERE query LIKE 'LISTEN%%' AND datname = current_database()"
+            )
+            assert cursor.fetchall() == [("idle", None)]
+    finally:
+        listener.close()
+
+
+def test_a_notification_is_sent_after_the_commit_and_not_with_it(backend):
+    listener = backend.listen()
+    try:
+        with backend.atomic():
+            backend.on_commit(backend.wake)
+            assert not listener.wait(0.05)
+        assert listener.wait(10)
+    finally:
+        listener.close()
+
+
+def test_a_channel_carries_its_schemas_name():
+    assert channel_name("public") == "jobqueue.public"
+
+
+def test_schemas_with_long_names_are_told_apart():
+    names = {channel_name("x" * 60 + end) for end in "ab"}
+    assert len(names) == 2
+    assert all(len(name) <= 63 for name in names)
