@@ -128,20 +128,22 @@ _COLUMNS = CLAIM_COLUMNS.split(", ")
 _MOMENTS = [name for name in _COLUMNS if name.endswith("_at")]
 _ATTEMPTS = 1 + _COLUMNS.index("attempts")
 _COUNT = 1 + _COLUMNS.index("fence")
+_SECONDS = 1 + _COLUMNS.index("timeout")
 
 # What comes back: the claims, then which settlements were accepted, then how much stood in the way.
 _TEXTS = {"payload": "payload::text", "context": "context::text"}
 _RETURN_TAKEN = f"SELECT 'taken', {', '.join(_TEXTS.get(name, name) for name in _COLUMNS)} FROM taken"
 _RETURN_SETTLED = _only("settled", id="id", fence="fence") + " FROM settled"
+# Over job_queue_ready, one range per priority; not looked up where the claim is full.
+_RETURN_NEXT_DUE = _only(
+    "next due",
+    timeout="""CASE WHEN (SELECT count(*) FROM taken) < %(limit)s THEN (
+        SELECT extract(epoch FROM min(c.scheduled_at) - @now)::float8
+          FROM generate_series(1, 10) AS p(p) CROSS JOIN LATERAL (
+               SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 AND priority = p.p
+                  AND scheduled_at > @now ORDER BY scheduled_at LIMIT 1) AS c) END""",
+)
 _RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})")
-
-# Over job_queue_ready, one range per priority.
-_NEXT_DUE = """
-SELECT extract(epoch FROM min(c.scheduled_at) - @now)::float8
-  FROM generate_series(1, 10) AS p(p) CROSS JOIN LATERAL (
-       SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 AND priority = p.p
-          AND scheduled_at > @now ORDER BY scheduled_at LIMIT 1) AS c
-"""
 
 # Over job_queue_leased (lease_until). A row that its own handler's transaction has locked is about to be settled.
 _RAN_OUT = """
@@ -176,7 +178,7 @@ def _cycle_statement(*, completing: bool, by_group: bool) -> str:
     """Put a cycle's statement together."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
     steps = [_FIRST_OF_GROUPS if by_group else _FIRST, _TAKE]
-    answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted)]
+    answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE]
     if completing:
         steps.append(f"settled AS ({_COMPLETE})")
         answers.append(_RETURN_SETTLED)
@@ -245,12 +247,9 @@ class PostgresBackend(SqlBackend):
         claims.sort(key=lambda claim: (claim.priority, claim.scheduled_at, claim.id))
         self._crowded = any(row[_COUNT] for row in rows if row[0] == "blocked")
         accepted = {(row[1], row[_COUNT]) for row in rows if row[0] == "settled"}
-        if len(claims) == request.limit:
-            next_due = None
-        elif self._crowded and not by_group:
+        next_due = next(_length(row[_SECONDS]) for row in rows if row[0] == "next due")
+        if self._crowded and not by_group and len(claims) < request.limit:
             next_due = timedelta(0)
-        else:
-            next_due = self._next_due()
         return Cycle(refused(completions, accepted), tuple(claims), next_due)
 
     def _claim(self, row: tuple[Any, ...], owner: str) -> Claim:
@@ -258,7 +257,7 @@ class PostgresBackend(SqlBackend):
         del values["attempts"]
         for name in _MOMENTS:
             values[name] = values[name] and as_utc(values[name], self.connection)
-        values["timeout"] = values["timeout"] and timedelta(seconds=values["timeout"])
+        values["timeout"] = _length(values["timeout"])
         return Claim(**values)
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
@@ -271,10 +270,6 @@ class PostgresBackend(SqlBackend):
             rows = [settlement_values(one) | {"delay": _in_seconds(one.delay)} for one in rest]
             accepted.update(self._run(_SETTLE, {"settlements": json.dumps(rows)}))
         return accepted
-
-    def _next_due(self) -> timedelta | None:
-        seconds = self._run(_NEXT_DUE)[0][0]
-        return None if seconds is None else timedelta(seconds=seconds)
 
     # Leases
 
@@ -351,3 +346,7 @@ def _request(request: ClaimRequest) -> dict[str, Any]:
 
 def _in_seconds(length: timedelta | None) -> float | None:
     return None if length is None else length.total_seconds()
+
+
+def _length(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
