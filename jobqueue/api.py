@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from asgiref.sync import sync_to_async
-from django.db import connections, transaction
+from django.db import transaction
 from pydantic import BaseModel
 
-from jobqueue import backends, conf, signals
-from jobqueue.backends.base import Backend
+from jobqueue import backends
+from jobqueue.admission import admit
 from jobqueue.errors import InvalidHandler, InvalidOption, JobNotFound
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.keys import payload_key
@@ -77,7 +76,7 @@ class Handler(Generic[P, R, E]):
         Raises pydantic's ValidationError or PayloadRefused for a bad payload and IdempotencyMismatch for another
         type's key; then nothing is stored. A duplicate is no error: the receipt names the job that is there.
         """
-        return submit([self.draft(*args, **kwargs)])[0]
+        return admit([self.draft(*args, **kwargs)])[0]
 
     async def aenqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt:
         """See enqueue()."""
@@ -91,7 +90,7 @@ class Handler(Generic[P, R, E]):
         """
         if self.options.idempotency_key is not None or self.options.unique_key is not None:
             raise InvalidOption("key", "cannot be the same for many jobs; draft each with a key of its own")
-        return submit([self._draft(payload) for payload in payloads])
+        return admit([self._draft(payload) for payload in payloads])
 
     def key(self, *names: str, nonce: str = "", **values: Any) -> str:
         """Make an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.
@@ -244,7 +243,7 @@ def find(target: str | Handler[..., Any, ...]) -> Handler[..., Any, ...]:
 
 def enqueue(name: str, payload: object = None, /, **options: Any) -> Receipt:
     """Store a job by its type's name, for callers that do not import the handler; see Handler.enqueue()."""
-    return submit([_draft_of(name, payload, options)])[0]
+    return admit([_draft_of(name, payload, options)])[0]
 
 
 async def aenqueue(name: str, payload: object = None, /, **options: Any) -> Receipt:
@@ -254,7 +253,7 @@ async def aenqueue(name: str, payload: object = None, /, **options: Any) -> Rece
 
 def enqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
     """Store drafts of any types, all or none, in few statements."""
-    return submit(list(drafts))
+    return admit(list(drafts))
 
 
 def enqueue_on_commit(
@@ -266,7 +265,7 @@ def enqueue_on_commit(
     loses the job. Where the queue shares the application's database, ``enqueue`` has no such gap.
     """
     draft = _draft_of(target, payload, options)
-    transaction.on_commit(lambda: submit([draft]), using=using)
+    transaction.on_commit(lambda: admit([draft]), using=using)
 
 
 def get(job_id: str) -> JobRecord:
@@ -280,37 +279,3 @@ def get(job_id: str) -> JobRecord:
 def _draft_of(target: str | Handler[..., Any, ...], payload: object, options: dict[str, Any]) -> Draft:
     handler = find(target)
     return (handler.using(**options) if options else handler)._draft({} if payload is None else payload)
-
-
-def submit(drafts: Sequence[Draft]) -> list[Receipt]:
-    """Store drafts, and tell of those that are new once the caller's transaction has committed."""
-    backend = backends.current()
-    if len(connections.settings) > 1:
-        _warn_of_split_transactions()
-    receipts = backend.enqueue(drafts)
-    created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
-    if created:
-        backend.on_commit(lambda: _announce(backend, created))
-    return receipts
-
-
-def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:
-    backend.wake()
-    for draft in drafts:
-        signals.enqueued.send_robust(sender=None, job_id=draft.id, job_type=draft.type, queue=draft.queue)
-
-
-def _warn_of_split_transactions() -> None:
-    """Warn, once per place, of a job that would outlive the rollback of another database's transaction."""
-    alias = conf.get("DATABASE")
-    if connections[alias].in_atomic_block:
-        return
-    others = [one.alias for one in connections.all(initialized_only=True) if one.in_atomic_block]
-    if others:
-        warnings.warn(
-            f'A job is enqueued into the database "{alias}" inside a transaction of "{others[0]}": it is stored '
-            f"at once and stays if that transaction rolls back. Use "
-            f'jobqueue.enqueue_on_commit(..., using="{others[0]}"), or keep the queue in "{others[0]}".',
-            RuntimeWarning,
-            stacklevel=4,
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 from django.conf import settings
@@ -21,6 +22,10 @@ TABLES = (Attempt, Job, Pause)
 def pytest_configure():
     if settings.POSTGRES is None and "postgres" in os.environ.get("JOBQUEUE_TEST_REQUIRE", "").split(","):
         pytest.exit(f"JOBQUEUE_TEST_REQUIRE asks for Postgres, but {settings.WHY_NO_POSTGRES}.", returncode=1)
+
+
+def pytest_unconfigure():
+    shutil.rmtree(settings.PRIVATE, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -19,17 +19,18 @@ INSTALLED_APPS = [
     "tests.app",
 ]
 
-_PRIVATE = Path(tempfile.gettempdir()) / f"jobqueue-tests-{os.getpid()}"
+#: Removed when the session ends: databases, their logs, and the sockets of listeners.
+PRIVATE = Path(tempfile.mkdtemp(prefix="jobqueue-tests-"))
 
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
-    "NAME": f"{_PRIVATE}.sqlite3",
+    "NAME": str(PRIVATE / "unused.sqlite3"),
     "OPTIONS": {
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     },
     # A file, for an in-memory database has no second connection.
-    "TEST": {"NAME": f"{_PRIVATE}-test.sqlite3"},
+    "TEST": {"NAME": str(PRIVATE / "queue.sqlite3")},
 }
 
 
@@ -59,5 +60,7 @@ def _postgres() -> tuple[dict[str, object] | None, str]:
 
 
 POSTGRES, WHY_NO_POSTGRES = _postgres()
+
+os.environ["XDG_RUNTIME_DIR"] = str(PRIVATE)
 
 DATABASES = {"default": SQLITE} | ({"postgres": POSTGRES} if POSTGRES else {})

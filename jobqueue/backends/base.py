@@ -62,7 +62,10 @@ class Backend(ABC):
 
     @abstractmethod
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call back once the caller's transaction commits, at once outside one, never if it rolls back."""
+        """Call back once the caller's transaction commits, at once outside one, never if it rolls back.
+
+        A callback that fails is logged and harms nobody.
+        """
 
     @abstractmethod
     def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:

@@ -1,20 +1,14 @@
-"""Jobs in a dictionary, for tests: the whole contract, in one process, with a transaction object of its own."""
+"""Jobs in a dictionary, for tests: the whole contract, in one process."""
 
 from __future__ import annotations
 
 import json
-import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from select import select
-from typing import Any
 
-from jobqueue.backends.base import Backend
-from jobqueue.backends.wake import Listener
-from jobqueue.clock import SYSTEM, Clock
+from jobqueue.backends.memory_operating import MemoryOperating
+from jobqueue.backends.memory_wake import MemoryListener
+from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost
 from jobqueue.records import (
     Admission,
@@ -25,67 +19,22 @@ from jobqueue.records import (
     Ending,
     Expired,
     Extension,
-    Handled,
     JobRecord,
     PastAttempt,
-    Pause,
-    QueueStats,
     Receipt,
-    Refusal,
     Scope,
     Settlement,
     Sweep,
 )
-from jobqueue.states import ACTIVE, MOVES, JobStatus, Move, sources, target
-
-Payload = tuple[str, str | None]
+from jobqueue.states import MOVES, JobStatus, Move, target
 
 
-class MemoryBackend(Backend):
-    """A queue that dies with its process. One lock makes every transaction wait for the one before it, as on SQLite."""
+class MemoryBackend(MemoryOperating):
+    """A queue that dies with its process."""
 
     def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
-        self.alias = alias
-        self.clock = clock
-        self._lock = threading.RLock()
-        self._rows: dict[str, JobRecord] = {}
-        self._texts: dict[str, Payload] = {}
-        self._pauses: dict[tuple[Scope, str], Pause] = {}
-        self._callbacks: list[Callable[[], object]] = []
-        self._depth = 0
+        super().__init__(alias, clock)
         self._listeners: set[MemoryListener] = set()
-
-    def _now(self) -> datetime:
-        return (self.clock or SYSTEM).now()
-
-    # The caller's side
-
-    @contextmanager
-    def atomic(self) -> Iterator[None]:
-        """Open a transaction, or a savepoint in the one that is open; an exception undoes what came since."""
-        with self._lock:
-            before = dict(self._rows), dict(self._texts), dict(self._pauses), list(self._callbacks)
-            self._depth += 1
-            try:
-                yield
-            except BaseException:
-                self._rows, self._texts, self._pauses, self._callbacks = before
-                raise
-            finally:
-                self._depth -= 1
-            callbacks: list[Callable[[], object]] = []
-            if not self._depth:
-                callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
-
-    def in_atomic(self) -> bool:
-        with self._lock:
-            return self._depth > 0
-
-    def on_commit(self, callback: Callable[[], object]) -> None:
-        with self.atomic():
-            self._callbacks.append(callback)
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:
         with self.atomic():
@@ -106,9 +55,6 @@ class MemoryBackend(Backend):
         if draft.unique_key is not None:
             return self._unique_holder(draft.unique_key)
         return self._rows.get(draft.id)
-
-    def _unique_holder(self, key: str) -> JobRecord | None:
-        return next((row for row in self._rows.values() if row.unique_key == key and row.status in ACTIVE), None)
 
     def _store(self, draft: Draft, now: datetime) -> None:
         self._texts[draft.id] = (draft.payload, draft.context)
@@ -133,9 +79,6 @@ class MemoryBackend(Backend):
             timeout=draft.timeout,
             context=json.loads(draft.context) if draft.context else None,
         )
-
-    def _change(self, job_id: str, **changes: Any) -> None:
-        self._rows[job_id] = replace(self._rows[job_id], updated_at=self._now(), **changes)
 
     # The worker's side
 
@@ -279,134 +222,9 @@ class MemoryBackend(Backend):
             listener.notify()
 
     def listen(self) -> MemoryListener:
-        listener = MemoryListener(self)
+        listener = MemoryListener(self._listeners.discard)
         self._listeners.add(listener)
         return listener
-
-    def forget(self, listener: MemoryListener) -> None:
-        """Wake a listener no more."""
-        self._listeners.discard(listener)
-
-    # The operator's side
-
-    def get(self, job_id: str) -> JobRecord | None:
-        with self._lock:
-            return self._rows.get(job_id)
-
-    def stats(self) -> list[QueueStats]:
-        with self._lock:
-            now = self._now()
-            groups: dict[tuple[str, str], list[JobRecord]] = {}
-            for row in self._rows.values():
-                if row.status in ACTIVE:
-                    groups.setdefault((row.queue, row.type), []).append(row)
-            return [_stats(queue, kind, rows, now) for (queue, kind), rows in sorted(groups.items())]
-
-    def retry(self, ids: Sequence[str]) -> Handled:
-        return self._each(ids, self._revive)
-
-    def _revive(self, row: JobRecord) -> str | None:
-        if row.status not in sources(Move.REVIVE):
-            return f"is {row.status}; only failed jobs and dead letters are retried"
-        if row.unique_key is not None and self._unique_holder(row.unique_key):
-            return f"a newer job holds its unique key {row.unique_key!r}"
-        self._change(
-            row.id,
-            status=target(Move.REVIVE),
-            attempts=0,
-            crash_count=0,
-            error=None,
-            error_fingerprint=None,
-            end_reason=None,
-            result=None,
-            progress=None,
-            cancel_requested_at=None,
-            expires_at=None,
-            scheduled_at=self._now(),
-            started_at=None,
-            completed_at=None,
-        )
-        return None
-
-    def cancel(self, ids: Sequence[str]) -> Handled:
-        return self._each(ids, self._cancel)
-
-    def _cancel(self, row: JobRecord) -> str | None:
-        if row.status not in sources(Move.CANCEL):
-            return f"is {row.status} already"
-        now = self._now()
-        if row.status is JobStatus.QUEUED:
-            self._change(row.id, status=target(Move.CANCEL), end_reason="cancelled", completed_at=now)
-        else:
-            self._change(row.id, cancel_requested_at=row.cancel_requested_at or now)
-        return None
-
-    def purge(self, ids: Sequence[str]) -> Handled:
-        return self._each(ids, self._purge)
-
-    def _purge(self, row: JobRecord) -> str | None:
-        if row.status is JobStatus.IN_PROGRESS:
-            return "is running; cancel it first"
-        del self._rows[row.id], self._texts[row.id]
-        return None
-
-    def _each(self, ids: Sequence[str], verb: Callable[[JobRecord], str | None]) -> Handled:
-        with self.atomic():
-            reasons = {
-                job_id: verb(self._rows[job_id]) if job_id in self._rows else "does not exist" for job_id in sorted(ids)
-            }
-        return Handled(
-            done=tuple(job_id for job_id, reason in reasons.items() if reason is None),
-            refused=tuple(Refusal(job_id, reason) for job_id, reason in reasons.items() if reason is not None),
-        )
-
-    def pause(self, scope: Scope, name: str, reason: str = "") -> bool:
-        with self.atomic():
-            ran = (scope, name) not in self._pauses
-            self._pauses.setdefault((scope, name), Pause(scope, name, reason, self._now()))
-            return ran
-
-    def resume(self, scope: Scope, name: str) -> bool:
-        with self.atomic():
-            return self._pauses.pop((scope, name), None) is not None
-
-    def pauses(self) -> list[Pause]:
-        with self._lock:
-            return [self._pauses[key] for key in sorted(self._pauses)]
-
-
-class MemoryListener(Listener):
-    """A pipe that wake-ups write to."""
-
-    def __init__(self, backend: MemoryBackend) -> None:
-        self._backend = backend
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
-
-    def fileno(self) -> int:
-        return self._reading
-
-    def notify(self) -> None:
-        """Make the pipe readable; a full one is readable already."""
-        try:
-            os.write(self._writing, b"!")
-        except BlockingIOError:
-            return
-
-    def hear(self, timeout: float) -> bool:
-        heard = bool(select([self._reading], [], [], timeout)[0])
-        if heard:
-            os.read(self._reading, 65_536)
-        return heard
-
-    def self_test(self, timeout: float = 2.0) -> bool:
-        self.notify()
-        return self.hear(timeout)
-
-    def close(self) -> None:
-        self._backend.forget(self)
-        os.close(self._reading)
-        os.close(self._writing)
 
 
 def _expired(row: JobRecord, company: int) -> Expired:
@@ -430,9 +248,3 @@ def _past(row: JobRecord, offer: Settlement, now: datetime) -> PastAttempt:
         duration=failure.duration,
         ended_at=now,
     )
-
-
-def _stats(queue: str, kind: str, rows: Sequence[JobRecord], now: datetime) -> QueueStats:
-    queued = [row for row in rows if row.status is JobStatus.QUEUED]
-    due = [row.scheduled_at for row in queued if row.scheduled_at <= now]
-    return QueueStats(queue, kind, len(queued), len(queued) - len(due), len(rows) - len(queued), min(due, default=None))

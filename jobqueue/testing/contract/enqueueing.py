@@ -83,6 +83,15 @@ class EnqueueContract(Contract):
         assert called == ["now"]
         assert not backend.in_atomic()
 
+    def test_a_callback_that_fails_harms_nobody(self, backend: Backend) -> None:
+        called: list[str] = []
+        with backend.atomic():
+            job_id = put(backend)
+            backend.on_commit(lambda: called.append(str(1 / 0)))
+            backend.on_commit(lambda: called.append("next"))
+        assert called == ["next"]
+        assert job(backend, job_id).status is JobStatus.QUEUED
+
     def test_the_same_idempotency_key_yields_the_first_job(self, backend: Backend) -> None:
         first = put(backend, idempotency_key="resize-7")
         (again,) = backend.enqueue([draft(idempotency_key="resize-7")])

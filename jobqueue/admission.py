@@ -1,0 +1,46 @@
+"""The door of the queue: drafts go in with the caller's transaction, and are told of once it has committed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from django.db import connections
+
+from jobqueue import backends, conf, signals
+from jobqueue.backends.base import Backend
+from jobqueue.records import Draft, Receipt
+
+
+def admit(drafts: Sequence[Draft]) -> list[Receipt]:
+    """Store drafts, and tell of those that are new once the caller's transaction has committed."""
+    backend = backends.current()
+    if len(connections.settings) > 1:
+        _warn_of_split_transactions()
+    receipts = backend.enqueue(drafts)
+    created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
+    if created:
+        backend.on_commit(lambda: _announce(backend, created))
+    return receipts
+
+
+def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:
+    backend.wake()
+    for draft in drafts:
+        signals.enqueued.send_robust(sender=None, job_id=draft.id, job_type=draft.type, queue=draft.queue)
+
+
+def _warn_of_split_transactions() -> None:
+    """Warn, once per place, of a job that would outlive the rollback of another database's transaction."""
+    alias = conf.get("DATABASE")
+    if connections[alias].in_atomic_block:
+        return
+    others = [one.alias for one in connections.all(initialized_only=True) if one.in_atomic_block]
+    if others:
+        warnings.warn(
+            f'A job is enqueued into the database "{alias}" inside a transaction of "{others[0]}": it is stored '
+            f"at once and stays if that transaction rolls back. Use "
+            f'jobqueue.enqueue_on_commit(..., using="{others[0]}"), or keep the queue in "{others[0]}".',
+            RuntimeWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,170 @@
+"""The rows in memory, their transaction object, and what an operator may do to them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from jobqueue.backends.base import Backend
+from jobqueue.clock import SYSTEM, Clock
+from jobqueue.records import Handled, JobRecord, Pause, QueueStats, Refusal, Scope
+from jobqueue.states import ACTIVE, JobStatus, Move, sources, target
+
+logger = logging.getLogger("jobqueue")
+
+Payload = tuple[str, str | None]
+
+
+class MemoryRows(Backend):
+    """Rows under one lock: every transaction waits for the one before it, as on SQLite."""
+
+    def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
+        self.alias = alias
+        self.clock = clock
+        self._lock = threading.RLock()
+        self._rows: dict[str, JobRecord] = {}
+        self._texts: dict[str, Payload] = {}
+        self._pauses: dict[tuple[Scope, str], Pause] = {}
+        self._callbacks: list[Callable[[], object]] = []
+        self._depth = 0
+
+    def _now(self) -> datetime:
+        return (self.clock or SYSTEM).now()
+
+    # The caller's side
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        """Open a transaction, or a savepoint in the one that is open; an exception undoes what came since."""
+        with self._lock:
+            before = dict(self._rows), dict(self._texts), dict(self._pauses), list(self._callbacks)
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._rows, self._texts, self._pauses, self._callbacks = before
+                raise
+            finally:
+                self._depth -= 1
+            callbacks: list[Callable[[], object]] = []
+            if not self._depth:
+                callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            try:
+                callback()
+            except Exception:  # the rows are stored, and a failing receiver must not look like a failing commit
+                logger.exception("A callback failed after the commit")
+
+    def in_atomic(self) -> bool:
+        with self._lock:
+            return self._depth > 0
+
+    def on_commit(self, callback: Callable[[], object]) -> None:
+        with self.atomic():
+            self._callbacks.append(callback)
+
+    def _change(self, job_id: str, **changes: Any) -> None:
+        self._rows[job_id] = replace(self._rows[job_id], updated_at=self._now(), **changes)
+
+    def _unique_holder(self, key: str) -> JobRecord | None:
+        return next((row for row in self._rows.values() if row.unique_key == key and row.status in ACTIVE), None)
+
+
+class MemoryOperating(MemoryRows):
+    """What an operator may do to jobs in memory."""
+
+    def get(self, job_id: str) -> JobRecord | None:
+        with self._lock:
+            return self._rows.get(job_id)
+
+    def stats(self) -> list[QueueStats]:
+        with self._lock:
+            now = self._now()
+            groups: dict[tuple[str, str], list[JobRecord]] = {}
+            for row in self._rows.values():
+                if row.status in ACTIVE:
+                    groups.setdefault((row.queue, row.type), []).append(row)
+            return [_stats(queue, kind, rows, now) for (queue, kind), rows in sorted(groups.items())]
+
+    def retry(self, ids: Sequence[str]) -> Handled:
+        return self._each(ids, self._revive)
+
+    def _revive(self, row: JobRecord) -> str | None:
+        if row.status not in sources(Move.REVIVE):
+            return f"is {row.status}; only failed jobs and dead letters are retried"
+        if row.unique_key is not None and self._unique_holder(row.unique_key):
+            return f"a newer job holds its unique key {row.unique_key!r}"
+        self._change(
+            row.id,
+            status=target(Move.REVIVE),
+            attempts=0,
+            crash_count=0,
+            error=None,
+            error_fingerprint=None,
+            end_reason=None,
+            result=None,
+            progress=None,
+            cancel_requested_at=None,
+            expires_at=None,
+            scheduled_at=self._now(),
+            started_at=None,
+            completed_at=None,
+        )
+        return None
+
+    def cancel(self, ids: Sequence[str]) -> Handled:
+        return self._each(ids, self._cancel)
+
+    def _cancel(self, row: JobRecord) -> str | None:
+        if row.status not in sources(Move.CANCEL):
+            return f"is {row.status} already"
+        now = self._now()
+        if row.status is JobStatus.QUEUED:
+            self._change(row.id, status=target(Move.CANCEL), end_reason="cancelled", completed_at=now)
+        else:
+            self._change(row.id, cancel_requested_at=row.cancel_requested_at or now)
+        return None
+
+    def purge(self, ids: Sequence[str]) -> Handled:
+        return self._each(ids, self._purge)
+
+    def _purge(self, row: JobRecord) -> str | None:
+        if row.status is JobStatus.IN_PROGRESS:
+            return "is running; cancel it first"
+        del self._rows[row.id], self._texts[row.id]
+        return None
+
+    def _each(self, ids: Sequence[str], verb: Callable[[JobRecord], str | None]) -> Handled:
+        with self.atomic():
+            reasons = {
+                job_id: verb(self._rows[job_id]) if job_id in self._rows else "does not exist" for job_id in sorted(ids)
+            }
+        return Handled(
+            done=tuple(job_id for job_id, reason in reasons.items() if reason is None),
+            refused=tuple(Refusal(job_id, reason) for job_id, reason in reasons.items() if reason is not None),
+        )
+
+    def pause(self, scope: Scope, name: str, reason: str = "") -> bool:
+        with self.atomic():
+            ran = (scope, name) not in self._pauses
+            self._pauses.setdefault((scope, name), Pause(scope, name, reason, self._now()))
+            return ran
+
+    def resume(self, scope: Scope, name: str) -> bool:
+        with self.atomic():
+            return self._pauses.pop((scope, name), None) is not None
+
+    def pauses(self) -> list[Pause]:
+        with self._lock:
+            return [self._pauses[key] for key in sorted(self._pauses)]
+
+
+def _stats(queue: str, kind: str, rows: Sequence[JobRecord], now: datetime) -> QueueStats:
+    queued = [row for row in rows if row.status is JobStatus.QUEUED]
+    due = [row.scheduled_at for row in queued if row.scheduled_at <= now]
+    return QueueStats(queue, kind, len(queued), len(queued) - len(due), len(rows) - len(queued), min(due, default=None))

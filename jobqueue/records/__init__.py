@@ -1,0 +1,38 @@
+"""Frozen values that cross the line between rooms. No behaviour beyond naming; nothing here touches Django."""
+
+from __future__ import annotations
+
+from jobqueue.records.claim import Claim, ClaimRequest, Cycle, Expired, Extension, Sweep
+from jobqueue.records.decision import Again, Alone, Attempt, Dead, Decision, Later, Stopped
+from jobqueue.records.draft import Admission, Draft, Receipt
+from jobqueue.records.job import Handled, JobRecord, PastAttempt, Pause, QueueStats, Refusal, Scope
+from jobqueue.records.outcome import Ending, Failure, Settlement
+
+__all__ = [
+    "Admission",
+    "Again",
+    "Alone",
+    "Attempt",
+    "Claim",
+    "ClaimRequest",
+    "Cycle",
+    "Dead",
+    "Decision",
+    "Draft",
+    "Ending",
+    "Expired",
+    "Extension",
+    "Failure",
+    "Handled",
+    "JobRecord",
+    "Later",
+    "PastAttempt",
+    "Pause",
+    "QueueStats",
+    "Receipt",
+    "Refusal",
+    "Scope",
+    "Settlement",
+    "Stopped",
+    "Sweep",
+]

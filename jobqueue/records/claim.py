@@ -1,0 +1,99 @@
+"""What a worker takes, holds and may lose.
+
+``Claim`` is a named tuple: it crosses by the ten thousand a second, and a frozen dataclass of that width costs four
+times as much to make.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from jobqueue.records.outcome import Settlement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """What a worker would take: at most ``limit`` jobs of ``types``, from ``queues`` or from all of them.
+
+    ``leases`` overrides ``lease`` for single types.
+    """
+
+    limit: int
+    types: frozenset[str]
+    queues: frozenset[str] | None = None
+    lease: timedelta = timedelta(seconds=60)
+    leases: dict[str, timedelta] = field(default_factory=dict)
+
+    def lease_of(self, job_type: str) -> timedelta:
+        """Say how long a claim of this type is held without news."""
+        return self.leases.get(job_type, self.lease)
+
+
+class Claim(NamedTuple):
+    """One job, taken by ``owner`` for one attempt; ``fence`` is the number no other claim of this job has."""
+
+    id: str
+    type: str
+    queue: str
+    priority: int
+    payload: str
+    payload_version: int
+    attempt: int
+    max_retries: int
+    fence: int
+    scheduled_at: datetime
+    created_at: datetime
+    expires_at: datetime | None
+    timeout: timedelta | None
+    tenant: str | None
+    workspace: str | None
+    parent_id: str | None
+    crash_count: int
+    context: str | None
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What one turn of a worker's loop brought: refused settlements, new claims, and the time to the next due job."""
+
+    refused: tuple[Settlement, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    next_due: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What a renewal found: claims no longer held, claims an operator wants stopped, and claims whose row was locked.
+
+    A skipped claim keeps the lease it had.
+    """
+
+    lost: tuple[Claim, ...] = ()
+    skipped: tuple[Claim, ...] = ()
+    cancelled: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A claim whose lease ran out; ``company`` counts its owner's other claims that ran out with it."""
+
+    id: str
+    type: str
+    fence: int
+    owner: str
+    attempt: int
+    max_retries: int
+    crash_count: int
+    company: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep ended: leases that ran out, and queued jobs past their expiry; and whether it owes another look."""
+
+    ended: tuple[Settlement, ...] = ()
+    expired: tuple[str, ...] = ()
+    look_again: bool = False
