@@ -11,7 +11,8 @@ from typing import Any, TypeVar, cast
 from django.db import transaction
 
 from jobqueue.backends import sqlite_busy
-from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, INSERT_COLUMNS, SETTLE, SqlBackend, ran_out, settlement_values
+from jobqueue.backends import sqlite_statements as statements
+from jobqueue.backends.sql import SqlBackend, ran_out, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
 from jobqueue.backends.wake import Producer
 from jobqueue.clock import SYSTEM, Clock, from_text, to_text
@@ -20,62 +21,6 @@ from jobqueue.states import Move
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
-
-_INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 16)}) ON CONFLICT DO NOTHING"
-_INSERT_RAW = _INSERT.replace("%s", "?")
-
-# What `sql.py` reads from a joined value `v` is a named parameter here.
-_HELD = HELD.replace("v.", ":")
-_COMPLETE = f"""
-UPDATE job_queue AS j SET status = 'completed', result = :result, completed_at = :now, updated_at = :now,
-       lease_owner = NULL, lease_until = NULL WHERE {_HELD}
-"""
-_SETTLE = f"UPDATE job_queue AS j SET {SETTLE.replace('v.', ':')} WHERE {_HELD}"
-_EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {_HELD} RETURNING cancel_requested_at"
-_TAKE = """
-UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
-       attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
- WHERE rowid = ?
-"""
-
-# One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
-# would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
-_ARM = (
-    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue "
-    "WHERE status = 'queued' AND priority > 0 AND priority = {priority} AND scheduled_at <= :now"
-)
-_READY = (
-    " UNION ALL ".join(_ARM.format(priority=priority) for priority in range(1, 11))
-    + " ORDER BY priority, scheduled_at, id LIMIT :limit"
-)
-# The same for one queue, type and priority, over job_queue_ready_type.
-_READY_OF = (
-    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue WHERE status = 'queued' AND queue = ? AND type = ? AND priority = ? "
-    "AND scheduled_at <= ? ORDER BY scheduled_at, id LIMIT ?"
-)
-# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between.
-_NEXT_GROUP = (
-    "SELECT queue, type, priority, scheduled_at FROM job_queue WHERE status = 'queued' "
-    "AND (queue, type, priority) > (?, ?, ?) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
-)
-_NEXT_DUE = " UNION ALL ".join(
-    "SELECT * FROM (SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 "
-    f"AND priority = {priority} AND scheduled_at > :now ORDER BY scheduled_at LIMIT 1)"
-    for priority in range(1, 11)
-)
-_PAUSES = "SELECT scope, name FROM job_queue_pause"
-# Over job_queue_leased (lease_until).
-_RAN_OUT = (
-    "SELECT id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, lease_until FROM job_queue "
-    "WHERE status = 'in_progress' AND lease_until < ? ORDER BY lease_until, id LIMIT ?"
-)
-# Over job_queue_expiring (expires_at).
-_EXPIRE = """
-UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = :now, updated_at = :now
- WHERE rowid IN (SELECT rowid FROM job_queue WHERE status = 'queued' AND expires_at IS NOT NULL AND expires_at <= :now
-                  ORDER BY expires_at LIMIT :limit)
-RETURNING id
-"""
 
 
 class SqliteBackend(SqlBackend):
@@ -113,13 +58,14 @@ class SqliteBackend(SqlBackend):
 
     def insert(self, draft: Draft) -> bool:
         with self.connection.cursor() as cursor:
-            cursor.execute(f"{_INSERT} RETURNING id", _values(draft, self.now()))
+            cursor.execute(f"{statements.INSERT} RETURNING id", _values(draft, self.now()))
             return cursor.fetchone() is not None
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         now = self.now()
         with self._driver() as driver:
-            return {draft.id for draft in drafts if driver.execute(_INSERT_RAW, _values(draft, now)).rowcount == 1}
+            rows = ((draft.id, driver.execute(statements.INSERT_RAW, _values(draft, now))) for draft in drafts)
+            return {job_id for job_id, row in rows if row.rowcount == 1}
 
     # The worker's turn
 
@@ -137,36 +83,21 @@ class SqliteBackend(SqlBackend):
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         now = self.now()
-        written = to_text(now)
-        accepted = set()
         with self._driver() as driver:
-            for one in settlements:
-                if one.move is Move.COMPLETE:
-                    values = {
-                        "id": one.id,
-                        "fence": one.fence,
-                        "owner": one.owner,
-                        "result": one.result,
-                        "now": written,
-                    }
-                    changed = driver.execute(_COMPLETE, values)
-                else:
-                    due_at = None if one.delay is None else to_text(now + one.delay)
-                    changed = driver.execute(_SETTLE, settlement_values(one) | {"now": written, "due_at": due_at})
-                if changed.rowcount == 1:
-                    accepted.add(one.claim)
-        return accepted
+            return {one.claim for one in settlements if driver.execute(*_settling(one, now)).rowcount == 1}
 
     def _is_anything_due(self) -> bool:
         with self._driver() as driver:
-            return driver.execute(_READY, {"now": to_text(self.now()), "limit": 1}).fetchone() is not None
+            first = driver.execute(statements.READY, {"now": to_text(self.now()), "limit": 1})
+            return first.fetchone() is not None
 
     def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> list[Claim]:
         now = self.now()
         written = to_text(now)
         rows = self._choose(driver, request, written)
         driver.executemany(
-            _TAKE, [(owner, to_text(now + request.lease_of(row[2])), written, written, row[0]) for row in rows]
+            statements.TAKE,
+            [(owner, to_text(now + request.lease_of(row[2])), written, written, row[0]) for row in rows],
         )
         return [_claim(row, owner) for row in rows]
 
@@ -176,9 +107,9 @@ class SqliteBackend(SqlBackend):
         The plain range serves while nothing else stands at its head. Where something does, the claim goes group by
         group, until no group present is one to leave alone.
         """
-        pauses = set(driver.execute(_PAUSES).fetchall())
+        pauses = set(driver.execute(statements.PAUSES).fetchall())
         if not self._crowded:
-            rows = driver.execute(_READY, {"now": now, "limit": request.limit}).fetchall()
+            rows = driver.execute(statements.READY, {"now": now, "limit": request.limit}).fetchall()
             if all(_may_run(request, pauses, row[3], row[2]) and _is_fresh(row, now) for row in rows):
                 return rows
         groups = list(_groups(driver))
@@ -191,7 +122,7 @@ class SqliteBackend(SqlBackend):
             return None
         now = self.now()
         with self._driver() as driver:
-            moments = [row[0] for row in driver.execute(_NEXT_DUE, {"now": to_text(now)})]
+            moments = [row[0] for row in driver.execute(statements.NEXT_DUE, {"now": to_text(now)})]
         return from_text(min(moments)) - now if moments else None
 
     # Leases
@@ -203,7 +134,7 @@ class SqliteBackend(SqlBackend):
                 until = to_text(self.now() + lease)
                 for claim in claims:
                     values = {"id": claim.id, "fence": claim.fence, "owner": claim.owner, "until": until}
-                    held = driver.execute(_EXTEND, values).fetchall()
+                    held = driver.execute(statements.EXTEND, values).fetchall()
                     if not held:
                         lost.append(claim)
                     elif held[0][0] is not None:
@@ -217,8 +148,8 @@ class SqliteBackend(SqlBackend):
         def work() -> Sweep:
             with self.write(), self._driver() as driver:
                 now = to_text(self.now())
-                expired = [row[0] for row in driver.execute(_EXPIRE, {"now": now, "limit": limit})]
-                rows = driver.execute(_RAN_OUT, (now, limit)).fetchall()
+                expired = [row[0] for row in driver.execute(statements.EXPIRE, {"now": now, "limit": limit})]
+                rows = driver.execute(statements.RAN_OUT, (now, limit)).fetchall()
                 ended = [judge(one) for one in self._seen_twice(rows)]
                 self.settle_and_remember(ended)
             return Sweep(tuple(ended), tuple(expired), look_again=len(ended) < len(rows))
@@ -275,6 +206,16 @@ def _values(draft: Draft, now: datetime) -> Row:
     )
 
 
+def _settling(one: Settlement, now: datetime) -> tuple[str, dict[str, Any]]:
+    """The statement that stores a settlement, and its parameters."""
+    written = to_text(now)
+    if one.move is Move.COMPLETE:
+        held = {"id": one.id, "fence": one.fence, "owner": one.owner}
+        return statements.COMPLETE, held | {"result": one.result, "now": written}
+    due_at = None if one.delay is None else to_text(now + one.delay)
+    return statements.SETTLE, settlement_values(one) | {"now": written, "due_at": due_at}
+
+
 def _may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job_type: str) -> bool:
     wanted = job_type in request.types and (request.queues is None or queue in request.queues)
     return wanted and not (pauses and (("queue", queue) in pauses or ("type", job_type) in pauses))
@@ -287,7 +228,7 @@ def _is_fresh(row: Row, now: str) -> bool:
 def _groups(driver: Connection) -> Iterator[tuple[str, str, int, str]]:
     """Yield each queue, type and priority that has queued jobs, with the moment its first one is due."""
     last: tuple[str, str, int] = ("", "", 0)
-    while found := driver.execute(_NEXT_GROUP, last).fetchone():
+    while found := driver.execute(statements.NEXT_GROUP, last).fetchone():
         yield found
         last = found[:3]
 
@@ -301,7 +242,8 @@ def _first_of(driver: Connection, groups: Iterable[tuple[str, str, int]], now: s
     for priority in sorted(by_priority):
         if len(chosen) >= limit:
             break
-        level = [row for group in by_priority[priority] for row in driver.execute(_READY_OF, (*group, now, limit))]
+        arms = (driver.execute(statements.READY_OF, (*group, now, limit)) for group in by_priority[priority])
+        level = [row for arm in arms for row in arm]
         chosen += sorted((row for row in level if _is_fresh(row, now)), key=lambda row: (row[10], row[1]))
     return chosen[:limit]
 

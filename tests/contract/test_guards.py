@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.models import QuerySet
 
-from jobqueue.backends import sql, sqlite
+from jobqueue.backends import sql, sqlite, sqlite_statements
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.models import Job
 from jobqueue.testing import VirtualClock
@@ -17,7 +17,7 @@ from jobqueue.testing.contract import BackendContract
 from tests.conftest import make_sql_backend
 
 LOCK = "FOR UPDATE SKIP LOCKED"
-SQLITE_HELD = sqlite._HELD.removeprefix("j.id = :id")
+SQLITE_HELD = sqlite_statements.HELD.removeprefix("j.id = :id")
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ class Without:
 
     def early_write(self):
         """SQLite's: the sweep's first statement is a write, and so waits for the lock before anything is read."""
-        self.monkeypatch.setattr(sqlite, "_EXPIRE", "SELECT id FROM job_queue WHERE :now = 0 AND :limit = 0")
+        self.monkeypatch.setattr(sqlite_statements, "EXPIRE", "SELECT id FROM job_queue WHERE :now = 0 AND :limit = 0")
 
     def row_locks(self):
         self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self: self)
 
     def key_order(self):
-        self.monkeypatch.setattr(sql, "sorted", lambda drafts, key: list(drafts), raising=False)
+        self.monkeypatch.setattr(sql, "sorted", lambda items, key=None: list(items), raising=False)
 
 
 @pytest.fixture
@@ -83,18 +83,20 @@ def without_unique_keys(request, databases):
 SQLITE_MUTANTS = {
     "claim_claim": lambda without: without.transaction(),
     "claim_claim_group_by_group": lambda without: without.transaction(),
-    "sweep_settle": lambda without: without.text(sqlite, "_COMPLETE", SQLITE_HELD),
+    "sweep_settle": lambda without: without.text(sqlite_statements, "COMPLETE", SQLITE_HELD),
     "settle_sweep": lambda without: (
         without.transaction(),
         without.early_write(),
-        without.text(sqlite, "_SETTLE", SQLITE_HELD),
+        without.text(sqlite_statements, "SETTLE", SQLITE_HELD),
     ),
     "extend_sweep": lambda without: (without.transaction(), without.early_write()),
-    "sweep_extend": lambda without: without.text(sqlite, "_EXTEND", SQLITE_HELD),
-    "pause_claim": lambda without: without.text(sqlite, "_PAUSES", "job_queue_pause", "job_queue_pause WHERE 1 = 0"),
+    "sweep_extend": lambda without: without.text(sqlite_statements, "EXTEND", SQLITE_HELD),
+    "pause_claim": lambda without: without.text(
+        sqlite_statements, "PAUSES", "job_queue_pause", "job_queue_pause WHERE 1 = 0"
+    ),
     "cancel_settle": lambda without: (
-        without.text(sqlite, "_SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
-        without.text(sqlite, "_SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
+        without.text(sqlite_statements, "SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
+        without.text(sqlite_statements, "SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
     ),
     "settle_cancel": lambda without: without.transaction(),
     "retry_retry": lambda without: without.transaction(),
@@ -108,41 +110,41 @@ def test_a_race_fails_on_sqlite_without_its_guard(race, without, name):
         race("default", name)
 
 
-def _postgres_mutants(postgresql):
+def _postgres_mutants():
     held = sql.HELD.removeprefix("j.id = v.id")
     pauses = "AND head.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))"
     return {
-        "claim_claim": [("_FIRST", LOCK, "")],
-        "many_workers": [("_FIRST", LOCK, "")],
-        "claim_claim_group_by_group": [("_FIRST_OF_GROUPS", LOCK, "")],
-        "sweep_settle": [("_COMPLETE", held, "")],
-        "settle_sweep": [("_RAN_OUT", LOCK, ""), ("_SETTLE", held, "")],
-        "extend_sweep": [("_RAN_OUT", LOCK, "")],
-        "sweep_extend": [("_EXTEND", LOCK, ""), ("_EXTEND", f"{held} AND j.id = ANY", " AND j.id = ANY")],
-        "pause_claim": [("_FIRST", pauses, "")],
+        "claim_claim": [("FIRST", LOCK, "")],
+        "many_workers": [("FIRST", LOCK, "")],
+        "claim_claim_group_by_group": [("FIRST_OF_GROUPS", LOCK, "")],
+        "sweep_settle": [("COMPLETE", held, "")],
+        "settle_sweep": [("RAN_OUT", LOCK, ""), ("SETTLE", held, "")],
+        "extend_sweep": [("RAN_OUT", LOCK, "")],
+        "sweep_extend": [("EXTEND", LOCK, ""), ("EXTEND", f"{held} AND j.id = ANY", " AND j.id = ANY")],
+        "pause_claim": [("FIRST", pauses, "")],
         "cancel_settle": [
-            ("_SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
-            ("_SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
+            ("SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
+            ("SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
         ],
     }
 
 
-POSTGRES_RACES = list(_postgres_mutants(None))
+POSTGRES_RACES = list(_postgres_mutants())
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", POSTGRES_RACES)
 def test_a_race_fails_on_postgres_without_its_guard(race, without, name):
-    from jobqueue.backends import postgresql
+    from jobqueue.backends import postgresql_statements
 
-    for statement, guard, instead in _postgres_mutants(postgresql)[name]:
-        without.text(postgresql, statement, guard, instead)
-    postgresql._cycle_statement.cache_clear()
+    for statement, guard, instead in _postgres_mutants()[name]:
+        without.text(postgresql_statements, statement, guard, instead)
+    postgresql_statements.cycle_statement.cache_clear()
     try:
         with pytest.raises(AssertionError):
             race("postgres", name)
     finally:
-        postgresql._cycle_statement.cache_clear()
+        postgresql_statements.cycle_statement.cache_clear()
 
 
 @pytest.mark.postgres

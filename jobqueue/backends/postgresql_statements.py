@@ -1,0 +1,160 @@
+"""The statements of Postgres. ``@now`` is statement_timestamp(), or the virtual clock of a test."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, INSERT_COLUMNS
+from jobqueue.backends.sql import SETTLE as SETTLE_SET
+
+
+def _only(what: str, **known: str) -> str:
+    """Select a row in the shape of a claim that knows only some columns."""
+    return f"SELECT '{what}', " + ", ".join(known.get(name, "NULL") for name in CLAIM_COLUMNS.split(", "))
+
+
+_DUE_AT = "coalesce({at}::timestamptz, @now + {delay} * interval '1 second')"
+INSERT = f"""
+INSERT INTO job_queue ({INSERT_COLUMNS})
+VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::timestamptz,
+        {_DUE_AT.format(at="%s", delay="%s")}, @now, @now)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+# One parameter carries all rows: JSON, which Python writes and Postgres reads in C.
+INSERT_ALL = f"""
+INSERT INTO job_queue ({INSERT_COLUMNS})
+SELECT id, type, queue, priority, payload::jsonb, payload_version, idempotency_key, unique_key, max_retries, tenant,
+       timeout, context::jsonb, expires_at, {_DUE_AT.format(at="scheduled_at", delay="delay")}, @now, @now
+  FROM json_to_recordset(%s::json) AS d(
+       id text, type text, queue text, priority smallint, payload text, payload_version integer, idempotency_key text,
+       unique_key text, max_retries integer, tenant text, timeout double precision, context text,
+       expires_at timestamptz, scheduled_at timestamptz, delay double precision)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+
+# Found by primary key, in the order given.
+COMPLETE = f"""
+UPDATE job_queue AS j SET status = 'completed', result = v.result, completed_at = @now, updated_at = @now,
+       lease_owner = NULL, lease_until = NULL
+  FROM (SELECT id, fence, owner, result::jsonb AS result
+          FROM json_to_recordset(%(completions)s::json) AS r(id text, fence bigint, owner text, result text)) AS v
+ WHERE {HELD} RETURNING j.id, j.fence
+"""
+SETTLE = f"""
+UPDATE job_queue AS j SET {SETTLE_SET}
+  FROM (SELECT id, fence, owner, target, result::jsonb AS result, end_reason, error, fingerprint, refund, crashed,
+               @now + delay * interval '1 second' AS due_at, @now AS now
+          FROM json_to_recordset(%(settlements)s::json) AS r(
+               id text, fence bigint, owner text, target text, result text, end_reason text, error text,
+               fingerprint text, refund integer, crashed integer, delay double precision)) AS v
+ WHERE {HELD} RETURNING j.id, j.fence
+"""
+
+_MAY_RUN = """
+    {row}.type = ANY(%(types)s) AND (%(queues)s::text[] IS NULL OR {row}.queue = ANY(%(queues)s))
+    AND {row}.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))
+    AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))
+"""
+_IS_FRESH = "(expires_at IS NULL OR expires_at > @now)"
+
+# Locks the first rows in order, skipping those another worker holds. One arm per priority keeps each arm an index range
+# over job_queue_ready (priority, scheduled_at, id); a single range would walk every future job of a better priority.
+FIRST = f"""
+head AS MATERIALIZED (
+    SELECT c.* FROM generate_series(1, 10) AS p(p) CROSS JOIN LATERAL (
+        SELECT id, queue, type, expires_at FROM job_queue
+         WHERE status = 'queued' AND priority > 0 AND priority = p.p AND scheduled_at <= @now
+         ORDER BY scheduled_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ) AS c LIMIT %(limit)s),
+mine AS MATERIALIZED (SELECT id FROM head WHERE {_MAY_RUN.format(row="head")} AND {_IS_FRESH})
+"""
+# The same where others stand in the way: a skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at,
+# id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot serve these arms, for
+# they do not say `priority > 0`. The arms read unlocked, since locks would be taken group by group and not in order;
+# they read further than the limit, so that workers find something behind the locks of others.
+FIRST_OF_GROUPS = f"""
+groups AS (
+    (SELECT queue, type, priority FROM job_queue WHERE status = 'queued' ORDER BY queue, type, priority LIMIT 1)
+    UNION ALL
+    SELECT n.* FROM groups AS g CROSS JOIN LATERAL (
+        SELECT queue, type, priority FROM job_queue
+         WHERE status = 'queued' AND (queue, type, priority) > (g.queue, g.type, g.priority)
+         ORDER BY queue, type, priority LIMIT 1) AS n),
+wanted AS MATERIALIZED (SELECT * FROM groups WHERE {_MAY_RUN.format(row="groups")}),
+head AS MATERIALIZED (
+    SELECT c.* FROM wanted AS w CROSS JOIN LATERAL (
+        SELECT id, priority, scheduled_at FROM job_queue
+         WHERE status = 'queued' AND queue = w.queue AND type = w.type AND priority = w.priority
+           AND scheduled_at <= @now AND {_IS_FRESH}
+         ORDER BY scheduled_at, id LIMIT 4 * %(limit)s) AS c),
+mine AS MATERIALIZED (
+    SELECT free.id FROM (SELECT id FROM head ORDER BY priority, scheduled_at, id) AS h CROSS JOIN LATERAL (
+        SELECT id FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' FOR UPDATE SKIP LOCKED
+    ) AS free LIMIT %(limit)s)
+"""
+TAKE = f"""
+taken AS (
+    UPDATE job_queue AS j SET status = 'in_progress', lease_owner = %(owner)s, started_at = @now, updated_at = @now,
+           lease_until = @now + coalesce((%(leases)s::json ->> j.type)::float8, %(lease)s) * interval '1 second',
+           attempts = j.attempts + 1, fence = j.fence + 1, cancel_requested_at = NULL, end_reason = NULL
+     WHERE j.id = ANY(ARRAY(SELECT id FROM mine)) RETURNING {CLAIM_COLUMNS})
+"""
+COLUMNS = CLAIM_COLUMNS.split(", ")
+MOMENTS = [name for name in COLUMNS if name.endswith("_at")]
+ATTEMPTS = 1 + COLUMNS.index("attempts")
+COUNT = 1 + COLUMNS.index("fence")
+SECONDS = 1 + COLUMNS.index("timeout")
+
+# What comes back: the claims, then which settlements were accepted, then how much stood in the way.
+_TEXTS = {"payload": "payload::text", "context": "context::text"}
+_RETURN_TAKEN = f"SELECT 'taken', {', '.join(_TEXTS.get(name, name) for name in COLUMNS)} FROM taken"
+_RETURN_SETTLED = _only("settled", id="id", fence="fence") + " FROM settled"
+# Over job_queue_ready, one range per priority; not looked up where the claim is full.
+_RETURN_NEXT_DUE = _only(
+    "next due",
+    timeout="""CASE WHEN (SELECT count(*) FROM taken) < %(limit)s THEN (
+        SELECT extract(epoch FROM min(c.scheduled_at) - @now)::float8
+          FROM generate_series(1, 10) AS p(p) CROSS JOIN LATERAL (
+               SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 AND priority = p.p
+                  AND scheduled_at > @now ORDER BY scheduled_at LIMIT 1) AS c) END""",
+)
+_RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})")
+
+# Over job_queue_leased (lease_until). A row that its own handler's transaction has locked is about to be settled.
+RAN_OUT = """
+SELECT id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count FROM job_queue
+ WHERE status = 'in_progress' AND lease_until < @now ORDER BY lease_until, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+# Over job_queue_expiring (expires_at).
+EXPIRE = """
+UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = @now, updated_at = @now
+ WHERE id = ANY(ARRAY(
+    SELECT id FROM job_queue WHERE status = 'queued' AND expires_at IS NOT NULL AND expires_at <= @now
+     ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
+RETURNING id
+"""
+# What is held is read without locks; what is free to lock is extended, in the order of ids.
+EXTEND = f"""
+WITH v AS MATERIALIZED (SELECT * FROM json_to_recordset(%(claims)s::json) AS r(id text, fence bigint, owner text)),
+held AS MATERIALIZED (SELECT j.id, j.fence, j.cancel_requested_at FROM v JOIN job_queue AS j ON {HELD}),
+free AS MATERIALIZED (
+    SELECT f.id FROM (SELECT id FROM held ORDER BY id) AS h CROSS JOIN LATERAL (
+        SELECT id FROM job_queue AS j WHERE j.id = h.id FOR UPDATE SKIP LOCKED) AS f),
+extended AS (
+    UPDATE job_queue AS j SET lease_until = @now + %(lease)s * interval '1 second' FROM v
+     WHERE {HELD} AND j.id = ANY(ARRAY(SELECT id FROM free)) RETURNING j.id)
+SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS NOT NULL
+  FROM held LEFT JOIN extended USING (id)
+"""
+
+
+@cache
+def cycle_statement(*, completing: bool, by_group: bool) -> str:
+    """Put a cycle's statement together."""
+    counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
+    steps = [FIRST_OF_GROUPS if by_group else FIRST, TAKE]
+    answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE]
+    if completing:
+        steps.append(f"settled AS ({COMPLETE})")
+        answers.append(_RETURN_SETTLED)
+    return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"

@@ -1,0 +1,62 @@
+"""The statements of SQLite. What ``sql.py`` reads from a joined value ``v`` is a named parameter here."""
+
+from __future__ import annotations
+
+from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS
+from jobqueue.backends.sql import HELD as HELD_BY
+from jobqueue.backends.sql import SETTLE as SETTLE_SET
+
+INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 16)}) ON CONFLICT DO NOTHING"
+INSERT_RAW = INSERT.replace("%s", "?")
+
+HELD = HELD_BY.replace("v.", ":")
+COMPLETE = f"""
+UPDATE job_queue AS j SET status = 'completed', result = :result, completed_at = :now, updated_at = :now,
+       lease_owner = NULL, lease_until = NULL WHERE {HELD}
+"""
+SETTLE = f"UPDATE job_queue AS j SET {SETTLE_SET.replace('v.', ':')} WHERE {HELD}"
+EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {HELD} RETURNING cancel_requested_at"
+TAKE = """
+UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
+       attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
+ WHERE rowid = ?
+"""
+
+# One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
+# would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
+_ARM = (
+    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue "
+    "WHERE status = 'queued' AND priority > 0 AND priority = {priority} AND scheduled_at <= :now"
+)
+READY = (
+    " UNION ALL ".join(_ARM.format(priority=priority) for priority in range(1, 11))
+    + " ORDER BY priority, scheduled_at, id LIMIT :limit"
+)
+# The same for one queue, type and priority, over job_queue_ready_type.
+READY_OF = (
+    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue WHERE status = 'queued' AND queue = ? AND type = ? AND priority = ? "
+    "AND scheduled_at <= ? ORDER BY scheduled_at, id LIMIT ?"
+)
+# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between.
+NEXT_GROUP = (
+    "SELECT queue, type, priority, scheduled_at FROM job_queue WHERE status = 'queued' "
+    "AND (queue, type, priority) > (?, ?, ?) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
+)
+NEXT_DUE = " UNION ALL ".join(
+    "SELECT * FROM (SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 "
+    f"AND priority = {priority} AND scheduled_at > :now ORDER BY scheduled_at LIMIT 1)"
+    for priority in range(1, 11)
+)
+PAUSES = "SELECT scope, name FROM job_queue_pause"
+# Over job_queue_leased (lease_until).
+RAN_OUT = (
+    "SELECT id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, lease_until FROM job_queue "
+    "WHERE status = 'in_progress' AND lease_until < ? ORDER BY lease_until, id LIMIT ?"
+)
+# Over job_queue_expiring (expires_at).
+EXPIRE = """
+UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = :now, updated_at = :now
+ WHERE rowid IN (SELECT rowid FROM job_queue WHERE status = 'queued' AND expires_at IS NOT NULL AND expires_at <= :now
+                  ORDER BY expires_at LIMIT :limit)
+RETURNING id
+"""
