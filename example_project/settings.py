@@ -1,4 +1,4 @@
-"""Settings of the example project: SQLite by default, Postgres when ``DATABASE_URL_POSTGRES`` names its database."""
+"""Settings of the example project: SQLite by default, Postgres where ``EXAMPLE_POSTGRES`` names a database."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""ULIDs that sort by creation: within a millisecond, across threads, after a fork, and when the clock steps back."""
+"""ULIDs that sort by creation (within a millisecond, over threads and forks, whatever the clock), and worker names."""
 
 from __future__ import annotations
 
 import os
+import socket
 from threading import Lock
 
 from ulid import ULID
@@ -43,6 +44,11 @@ class UlidFactory:
         self._millisecond = millisecond
         # The top bit stays clear, so that a burst within one millisecond has room to count up.
         self._random = int.from_bytes(os.urandom(10), "big") >> 1
+
+
+def new_owner() -> str:
+    """Name a worker as ``host:pid:nonce``; the nonce makes a name that no other boot ever had or will have."""
+    return f"{socket.gethostname()[:200]}:{os.getpid()}:{os.urandom(8).hex()}"
 
 
 new_id = UlidFactory()
