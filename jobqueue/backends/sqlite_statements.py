@@ -22,11 +22,14 @@ UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, s
  WHERE rowid = ?
 """
 
+# What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth searching:
+# on an analysed table it would prefer that to `priority = …` and sort every job there is.
+_READY_INDEX = "likelihood(priority > 0, 1.0)"
 # One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
 # would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
 _ARM = (
     f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue "
-    "WHERE status = 'queued' AND priority > 0 AND priority = {priority} AND scheduled_at <= :now"
+    f"WHERE status = 'queued' AND {_READY_INDEX} AND priority = {{priority}} AND scheduled_at <= :now"
 )
 READY = (
     " UNION ALL ".join(_ARM.format(priority=priority) for priority in range(1, 11))
@@ -37,13 +40,14 @@ READY_OF = (
     f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue WHERE status = 'queued' AND queue = ? AND type = ? AND priority = ? "
     "AND scheduled_at <= ? ORDER BY scheduled_at, id LIMIT ?"
 )
-# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between.
+# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between. With
+# `> (…)` SQLite would seek to the group it leaves and walk through it.
 NEXT_GROUP = (
     "SELECT queue, type, priority, scheduled_at FROM job_queue WHERE status = 'queued' "
-    "AND (queue, type, priority) > (?, ?, ?) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
+    "AND (queue, type, priority) >= (?, ?, ? + 1) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
 )
 NEXT_DUE = " UNION ALL ".join(
-    "SELECT * FROM (SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 "
+    f"SELECT * FROM (SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND {_READY_INDEX} "
     f"AND priority = {priority} AND scheduled_at > :now ORDER BY scheduled_at LIMIT 1)"
     for priority in range(1, 11)
 )
