@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -42,5 +43,13 @@ def _warn_of_split_transactions() -> None:
             f"at once and stays if that transaction rolls back. Use "
             f'jobqueue.enqueue_on_commit(..., using="{others[0]}"), or keep the queue in "{others[0]}".',
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=_level_of_caller(),
         )
+
+
+def _level_of_caller() -> int:
+    """Count the frames of this package on the stack: the warning points at the line that enqueues."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == __name__.split(".")[0]:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from django.dispatch import Signal
 
-#: A job was stored and its transaction committed. Arguments: ``job_id``, ``job_type``, ``queue``. Sender: the Handler,
-#: or ``None`` for a job whose handler this process does not have.
+#: A job was stored and its transaction committed. Arguments: ``job_id``, ``job_type``, ``queue``. The sender
+#: is always ``None``: a job may be enqueued where its handler is not known.
 enqueued = Signal()

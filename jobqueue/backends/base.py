@@ -81,7 +81,8 @@ class Backend(ABC):
         """Settle what finished and claim for the free slots, in one transaction.
 
         Refused settlements come back; nothing of them was stored. Where fewer jobs came than asked, ``next_due`` says
-        when it is worth asking again: zero means at once, ``None`` that nothing is scheduled.
+        when it is worth asking again: zero means at once, ``None`` that nothing is scheduled. Jobs past their expiry
+        that a claim meets are ended by it.
         """
 
     @abstractmethod

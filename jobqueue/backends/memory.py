@@ -87,8 +87,18 @@ class MemoryBackend(MemoryOperating):
             refused = tuple(one for one in settlements if not self._settle(one))
             if request is None:
                 return Cycle(refused)
-            claims = tuple(self._take(row, owner, request) for row in self._ready(request)[: request.limit])
-            return Cycle(refused, claims, None if len(claims) == request.limit else self._next_due())
+            first = self._ready(request)[: request.limit]
+            lapsed = [row for row in first if self._lapse(row)]
+            claims = tuple(self._take(row, owner, request) for row in first if row not in lapsed)
+            full = len(claims) == request.limit
+            return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due())
+
+    def _lapse(self, row: JobRecord) -> bool:
+        """End a queued job that came too late."""
+        late = row.expires_at is not None and row.expires_at <= self._now()
+        if late:
+            self._change(row.id, status=target(Move.EXPIRE), end_reason="expired", completed_at=self._now())
+        return late
 
     def _ready(self, request: ClaimRequest) -> list[JobRecord]:
         now = self._now()
@@ -97,7 +107,6 @@ class MemoryBackend(MemoryOperating):
             for row in self._rows.values()
             if row.status is JobStatus.QUEUED
             and row.scheduled_at <= now
-            and (row.expires_at is None or row.expires_at > now)
             and row.type in request.types
             and (request.queues is None or row.queue in request.queues)
             and (Scope.QUEUE, row.queue) not in self._pauses
@@ -202,20 +211,17 @@ class MemoryBackend(MemoryOperating):
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         with self.atomic():
             now = self._now()
-            rows = list(self._rows.values())
-            late = [
-                row.id for row in rows if row.status is JobStatus.QUEUED and row.expires_at and row.expires_at <= now
-            ]
-            for job_id in late[:limit]:
-                self._change(job_id, status=target(Move.EXPIRE), end_reason="expired", completed_at=now)
-            out = [
-                row for row in rows if row.status is JobStatus.IN_PROGRESS and row.lease_until and row.lease_until < now
-            ]
-            owners = [row.lease_owner for row in out[:limit]]
-            ended = [judge(_expired(row, owners.count(row.lease_owner) - 1)) for row in out[:limit]]
+            queued = [row for row in self._rows.values() if row.status is JobStatus.QUEUED]
+            late = [row.id for row in queued if row.expires_at is not None and row.expires_at <= now][:limit]
+            for job_id in late:
+                self._lapse(self._rows[job_id])
+            running = [row for row in self._rows.values() if row.status is JobStatus.IN_PROGRESS]
+            owners = [row.lease_owner for row in running]
+            out = [row for row in running if row.lease_until is not None and row.lease_until < now][:limit]
+            ended = [judge(_expired(row, owners.count(row.lease_owner) - 1)) for row in out]
             for one in ended:
                 self._settle(one)
-            return Sweep(tuple(ended), tuple(late[:limit]))
+            return Sweep(tuple(ended), tuple(late))
 
     def wake(self) -> None:
         for listener in list(self._listeners):

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from jobqueue.backends import postgresql_statements as statements
 from jobqueue.backends.postgresql_wake import PostgresListener, channel_of
-from jobqueue.backends.sql import SqlBackend, ran_out, refused, settlement_values
+from jobqueue.backends.sql import SqlBackend, refused, settlement_values
 from jobqueue.backends.wake import Producer
 from jobqueue.clock import Clock, to_text
 from jobqueue.models.fields import as_utc
@@ -85,9 +85,11 @@ class PostgresBackend(SqlBackend):
         claims.sort(key=lambda claim: (claim.priority, claim.scheduled_at, claim.id))
         self._crowded = any(row[statements.COUNT] for row in rows if row[0] == "blocked")
         accepted = {(row[1], row[statements.COUNT]) for row in rows if row[0] == "settled"}
-        next_due = next(_length(row[statements.SECONDS]) for row in rows if row[0] == "next due")
-        if self._crowded and not by_group and len(claims) < request.limit:
-            next_due = timedelta(0)
+        lapsed = any(row[0] == "lapsed" for row in rows)
+        if len(claims) < request.limit and (lapsed or (self._crowded and not by_group)):
+            next_due: timedelta | None = timedelta(0)
+        else:
+            next_due = next(_length(row[statements.SECONDS]) for row in rows if row[0] == "next due")
         return Cycle(refused(completions, accepted), tuple(claims), next_due)
 
     def _claim(self, row: tuple[Any, ...], owner: str) -> Claim:
@@ -100,6 +102,8 @@ class PostgresBackend(SqlBackend):
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         accepted: set[tuple[str, int]] = set()
+        if len(settlements) > 1:
+            self._run(statements.LOCK, {"ids": [one.id for one in settlements]})
         done = [one for one in settlements if one.move is Move.COMPLETE]
         rest = [one for one in settlements if one.move is not Move.COMPLETE]
         if done:
@@ -127,7 +131,7 @@ class PostgresBackend(SqlBackend):
 
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         with self.reporting(), self.write():
-            ended = [judge(one) for one in ran_out(self._run(statements.RAN_OUT, {"limit": limit}))]
+            ended = [judge(Expired(*row)) for row in self._run(statements.RAN_OUT, {"limit": limit})]
             self.settle_and_remember(ended)
             return Sweep(tuple(ended), self._end_expired(limit))
 
@@ -167,8 +171,12 @@ def _values(draft: Draft) -> dict[str, Any]:
 
 
 def _completions(settlements: Sequence[Settlement]) -> str:
+    """Spell completions out in the order of ids, in which all writers of many rows lock them."""
     return json.dumps(
-        [{"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result} for one in settlements]
+        [
+            {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result}
+            for one in sorted(settlements, key=lambda one: one.claim)
+        ]
     )
 
 

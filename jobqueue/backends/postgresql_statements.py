@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, INSERT_COLUMNS
+from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, INSERT_COLUMNS, RAN_OUT_COLUMNS
 from jobqueue.backends.sql import SETTLE as SETTLE_SET
 
 
@@ -56,6 +56,7 @@ _MAY_RUN = """
     AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))
 """
 _IS_FRESH = "(expires_at IS NULL OR expires_at > @now)"
+_HAS_LAPSED = "expires_at <= @now"
 
 # Locks the first rows in order, skipping those another worker holds. One arm per priority keeps each arm an index range
 # over job_queue_ready (priority, scheduled_at, id); a single range would walk every future job of a better priority.
@@ -66,7 +67,7 @@ head AS MATERIALIZED (
          WHERE status = 'queued' AND priority > 0 AND priority = p.p AND scheduled_at <= @now
          ORDER BY scheduled_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS c LIMIT %(limit)s),
-mine AS MATERIALIZED (SELECT id FROM head WHERE {_MAY_RUN.format(row="head")} AND {_IS_FRESH})
+mine AS MATERIALIZED (SELECT id, expires_at FROM head WHERE {_MAY_RUN.format(row="head")})
 """
 # The same where others stand in the way: a skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at,
 # id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot serve these arms, for
@@ -85,19 +86,25 @@ head AS MATERIALIZED (
     SELECT c.* FROM wanted AS w CROSS JOIN LATERAL (
         SELECT id, priority, scheduled_at FROM job_queue
          WHERE status = 'queued' AND queue = w.queue AND type = w.type AND priority = w.priority
-           AND scheduled_at <= @now AND {_IS_FRESH}
+           AND scheduled_at <= @now
          ORDER BY scheduled_at, id LIMIT 4 * %(limit)s) AS c),
 mine AS MATERIALIZED (
-    SELECT free.id FROM (SELECT id FROM head ORDER BY priority, scheduled_at, id) AS h CROSS JOIN LATERAL (
-        SELECT id FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' FOR UPDATE SKIP LOCKED
+    SELECT free.* FROM (SELECT id FROM head ORDER BY priority, scheduled_at, id) AS h CROSS JOIN LATERAL (
+        SELECT id, expires_at FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' FOR UPDATE SKIP LOCKED
     ) AS free LIMIT %(limit)s)
+"""
+# What came too late is ended as the claim meets it; else it would stand in the way of the next one.
+LAPSE = f"""
+lapsed AS (
+    UPDATE job_queue AS j SET status = 'failed', end_reason = 'expired', completed_at = @now, updated_at = @now
+     WHERE j.id = ANY(ARRAY(SELECT id FROM mine WHERE {_HAS_LAPSED})) RETURNING j.id)
 """
 TAKE = f"""
 taken AS (
     UPDATE job_queue AS j SET status = 'in_progress', lease_owner = %(owner)s, started_at = @now, updated_at = @now,
            lease_until = @now + coalesce((%(leases)s::json ->> j.type)::float8, %(lease)s) * interval '1 second',
            attempts = j.attempts + 1, fence = j.fence + 1, cancel_requested_at = NULL, end_reason = NULL
-     WHERE j.id = ANY(ARRAY(SELECT id FROM mine)) RETURNING {CLAIM_COLUMNS})
+     WHERE j.id = ANY(ARRAY(SELECT id FROM mine WHERE {_IS_FRESH})) RETURNING {CLAIM_COLUMNS})
 """
 COLUMNS = CLAIM_COLUMNS.split(", ")
 MOMENTS = [name for name in COLUMNS if name.endswith("_at")]
@@ -118,11 +125,14 @@ _RETURN_NEXT_DUE = _only(
                SELECT scheduled_at FROM job_queue WHERE status = 'queued' AND priority > 0 AND priority = p.p
                   AND scheduled_at > @now ORDER BY scheduled_at LIMIT 1) AS c) END""",
 )
+_RETURN_LAPSED = _only("lapsed", id="id") + " FROM lapsed"
 _RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})")
 
 # Over job_queue_leased (lease_until). A row that its own handler's transaction has locked is about to be settled.
-RAN_OUT = """
-SELECT id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count FROM job_queue
+# The rows of a batch that more than one statement writes, locked in the order of ids like an operator's.
+LOCK = "SELECT id FROM job_queue WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE"
+RAN_OUT = f"""
+SELECT {RAN_OUT_COLUMNS} FROM job_queue AS j
  WHERE status = 'in_progress' AND lease_until < @now ORDER BY lease_until, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
 # Over job_queue_expiring (expires_at).
@@ -152,9 +162,10 @@ SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS
 def cycle_statement(*, completing: bool, by_group: bool) -> str:
     """Put a cycle's statement together."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
-    steps = [FIRST_OF_GROUPS if by_group else FIRST, TAKE]
-    answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE]
+    steps = [FIRST_OF_GROUPS if by_group else FIRST, TAKE, LAPSE]
+    answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
+        # Answered first, and so done first: it waits for locked rows, and must hold none of the claim's while it does.
         steps.append(f"settled AS ({COMPLETE})")
-        answers.append(_RETURN_SETTLED)
+        answers.insert(0, _RETURN_SETTLED)
     return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -18,7 +17,7 @@ from jobqueue.backends.operating import Operating
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
 from jobqueue.models import Attempt
-from jobqueue.records import Admission, Draft, Expired, Receipt, Settlement
+from jobqueue.records import Admission, Draft, Receipt, Settlement
 from jobqueue.states import ACTIVE, MOVES, Move
 
 T = TypeVar("T")
@@ -43,6 +42,10 @@ HELD = (
     "j.id = v.id AND j.fence = v.fence "
     "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"
 )
+
+#: What a sweep reads of a claim; last, how many others its owner holds. There are never more than there are slots.
+RAN_OUT_COLUMNS = """id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count,
+       (SELECT count(*) - 1 FROM job_queue AS o WHERE o.status = 'in_progress' AND o.lease_owner = j.lease_owner)"""
 
 #: A job whose holder offers anything but completion. Where an operator asked it to stop, it does not go back.
 _GOES_BACK = "v.target = 'queued' AND j.cancel_requested_at IS NULL"
@@ -229,15 +232,6 @@ def refused(settlements: Sequence[Settlement], accepted: Set[tuple[str, int]]) -
             left.append(one)
         seen.add(one.claim)
     return tuple(left)
-
-
-def ran_out(rows: Sequence[tuple[Any, ...]]) -> list[Expired]:
-    """Make values of the claims whose lease ran out; each knows how many others of its owner's did."""
-    claims = Counter(row[3] for row in rows)
-    return [
-        Expired(job_id, job_type, fence, owner, attempts, max_retries, crashes, company=claims[owner] - 1)
-        for job_id, job_type, fence, owner, attempts, max_retries, crashes in (row[:7] for row in rows)
-    ]
 
 
 def settlement_values(settlement: Settlement) -> dict[str, Any]:

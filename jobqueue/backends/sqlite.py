@@ -12,7 +12,7 @@ from django.db import transaction
 
 from jobqueue.backends import sqlite_busy
 from jobqueue.backends import sqlite_statements as statements
-from jobqueue.backends.sql import SqlBackend, ran_out, settlement_values
+from jobqueue.backends.sql import SqlBackend, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
 from jobqueue.backends.wake import Producer
 from jobqueue.clock import SYSTEM, Clock, from_text, to_text
@@ -73,8 +73,8 @@ class SqliteBackend(SqlBackend):
         def work() -> Cycle:
             with self.write(), self._driver() as driver:
                 refused = self.settle_and_remember(settlements)
-                claims = self._claim(driver, owner, request) if request else []
-            return Cycle(refused, tuple(claims), self._next_due(request, claims))
+                claims, lapsed = self._claim(driver, owner, request) if request else ([], False)
+            return Cycle(refused, tuple(claims), timedelta(0) if lapsed else self._next_due(request, claims))
 
         with self.reporting():
             if not settlements and not self._is_anything_due():
@@ -91,15 +91,21 @@ class SqliteBackend(SqlBackend):
             first = driver.execute(statements.READY, {"now": to_text(self.now()), "limit": 1})
             return first.fetchone() is not None
 
-    def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> list[Claim]:
+    def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
+        """Take the first jobs, end those of them that came too late, and say whether there were such."""
         now = self.now()
         written = to_text(now)
         rows = self._choose(driver, request, written)
+        fresh = [row for row in rows if row[12] is None or row[12] > written]
         driver.executemany(
             statements.TAKE,
-            [(owner, to_text(now + request.lease_of(row[2])), written, written, row[0]) for row in rows],
+            [(owner, to_text(now + request.lease_of(row[2])), written, written, row[0]) for row in fresh],
         )
-        return [_claim(row, owner) for row in rows]
+        if len(fresh) == len(rows):
+            return [_claim(row, owner) for row in fresh], False
+        taken = {row[0] for row in fresh}
+        driver.executemany(statements.LAPSE, [(written, written, row[0]) for row in rows if row[0] not in taken])
+        return [_claim(row, owner) for row in fresh], True
 
     def _choose(self, driver: Connection, request: ClaimRequest, now: str) -> list[Row]:
         """Pick the first jobs in order that this worker may run.
@@ -110,7 +116,7 @@ class SqliteBackend(SqlBackend):
         pauses = set(driver.execute(statements.PAUSES).fetchall())
         if not self._crowded:
             rows = driver.execute(statements.READY, {"now": now, "limit": request.limit}).fetchall()
-            if all(_may_run(request, pauses, row[3], row[2]) and _is_fresh(row, now) for row in rows):
+            if all(_may_run(request, pauses, row[3], row[2]) for row in rows):
                 return rows
         groups = list(_groups(driver))
         wanted = [group for group in groups if _may_run(request, pauses, group[0], group[1])]
@@ -164,11 +170,10 @@ class SqliteBackend(SqlBackend):
         meanwhile, so what a single look finds may belong to a worker that is alive and next in line for the lock.
         """
         moment = (self.clock or SYSTEM).monotonic()
-        looks = {(row[0], row[2], row[7]): row for row in rows}
+        looks = {(row[0], row[2], row[8]): row for row in rows}
         self._suspects = {look: self._suspects.get(look, moment) for look in looks}
-        return ran_out(
-            [row for look, row in looks.items() if moment - self._suspects[look] >= self.second_look.total_seconds()]
-        )
+        seen = self.second_look.total_seconds()
+        return [Expired(*row[:8]) for look, row in looks.items() if moment - self._suspects[look] >= seen]
 
     # Wake-ups
 
@@ -221,10 +226,6 @@ def _may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, jo
     return wanted and not (pauses and (("queue", queue) in pauses or ("type", job_type) in pauses))
 
 
-def _is_fresh(row: Row, now: str) -> bool:
-    return row[12] is None or row[12] > now
-
-
 def _groups(driver: Connection) -> Iterator[tuple[str, str, int, str]]:
     """Yield each queue, type and priority that has queued jobs, with the moment its first one is due."""
     last: tuple[str, str, int] = ("", "", 0)
@@ -244,7 +245,7 @@ def _first_of(driver: Connection, groups: Iterable[tuple[str, str, int]], now: s
             break
         arms = (driver.execute(statements.READY_OF, (*group, now, limit)) for group in by_priority[priority])
         level = [row for arm in arms for row in arm]
-        chosen += sorted((row for row in level if _is_fresh(row, now)), key=lambda row: (row[10], row[1]))
+        chosen += sorted(level, key=lambda row: (row[10], row[1]))
     return chosen[:limit]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS
+from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS, RAN_OUT_COLUMNS
 from jobqueue.backends.sql import HELD as HELD_BY
 from jobqueue.backends.sql import SETTLE as SETTLE_SET
 
@@ -21,9 +21,12 @@ UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, s
        attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
  WHERE rowid = ?
 """
+LAPSE = """
+UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?, updated_at = ? WHERE rowid = ?
+"""
 
-# What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth searching:
-# on an analysed table it would prefer that to `priority = …` and sort every job there is.
+# What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth a
+# search: on an analysed table it would prefer that to `priority = …` and sort every job there is.
 _READY_INDEX = "likelihood(priority > 0, 1.0)"
 # One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
 # would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
@@ -54,7 +57,7 @@ NEXT_DUE = " UNION ALL ".join(
 PAUSES = "SELECT scope, name FROM job_queue_pause"
 # Over job_queue_leased (lease_until).
 RAN_OUT = (
-    "SELECT id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, lease_until FROM job_queue "
+    f"SELECT {RAN_OUT_COLUMNS}, lease_until FROM job_queue AS j "
     "WHERE status = 'in_progress' AND lease_until < ? ORDER BY lease_until, id LIMIT ?"
 )
 # Over job_queue_expiring (expires_at).

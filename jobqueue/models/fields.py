@@ -52,12 +52,14 @@ class MomentField(_Field[_ST, _GT]):
     def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
         if connection.vendor != "sqlite":
             return None
-        # GLOB, for every SQLite has it: what follows the seconds is a Z, or a point, digits and a Z.
+        # GLOB, for every SQLite has it: what follows the seconds is a Z, or a point, digits and a Z. datetime() makes
+        # the second of March of the thirtieth of February, and nothing of the twenty-fifth hour.
         name = connection.ops.quote_name(str(self.column))
         whole, decimals = f"{_DATE}T{_TIME}Z", f"{_DATE}T{_TIME}.[0-9]*Z"
         return (
-            f"{name} GLOB '{whole}' OR ({name} GLOB '{decimals}' "
-            f"AND substr({name}, 21, length({name}) - 21) NOT GLOB '*[^0-9]*')"
+            f"({name} GLOB '{whole}' OR ({name} GLOB '{decimals}' "
+            f"AND substr({name}, 21, length({name}) - 21) NOT GLOB '*[^0-9]*')) "
+            f"AND datetime(substr({name}, 1, 19)) IS replace(substr({name}, 1, 19), 'T', ' ') AND {name} > '0001'"
         )
 
     def from_db_value(self, value: Any, _expression: Any, connection: BaseDatabaseWrapper) -> datetime | None:

@@ -78,7 +78,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A claim whose lease ran out; ``company`` counts its owner's other claims that ran out with it."""
+    """A claim whose lease ran out; ``company`` counts the other claims that its owner still held."""
 
     id: str
     type: str

@@ -133,6 +133,14 @@ class ClaimContract(Contract):
         clock.advance(10)
         assert [claim.id for claim in take(backend, 5)] == [fresh]
 
+    def test_an_expired_job_that_a_claim_meets_ends_as_failed(self, backend: Backend, clock: VirtualClock) -> None:
+        late = put(backend, expires_at=NOON + timedelta(seconds=10))
+        clock.advance(10)
+        assert take(backend) == []
+        row = job(backend, late)
+        assert (row.status, row.end_reason, row.attempts) == (JobStatus.FAILED, "expired", 0)
+        assert (row.completed_at, row.history) == (clock.now(), ())
+
     def test_a_crowded_head_clears_again(self, backend: Backend) -> None:
         put_all(backend, draft("unheard_of", priority=1))
         first = put(backend)

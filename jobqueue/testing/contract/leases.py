@@ -114,6 +114,15 @@ class LeaseContract(Contract):
         sweep(backend, clock)
         assert job(backend, again.id).status is JobStatus.DEAD_LETTER
 
+    def test_company_is_every_job_that_the_owner_still_holds(self, backend: Backend, clock: VirtualClock) -> None:
+        put_all(backend, draft(max_retries=1), draft(max_retries=1))
+        first = take_one(backend, owner="them")
+        clock.advance(30)
+        take_one(backend, owner="them")
+        clock.advance(31)
+        assert len(sweep(backend, clock).ended) == 1
+        assert (job(backend, first.id).status, job(backend, first.id).crash_count) == (JobStatus.QUEUED, 1)
+
     def test_a_cancelled_job_whose_lease_ran_out_does_not_come_back(
         self, backend: Backend, clock: VirtualClock
     ) -> None:

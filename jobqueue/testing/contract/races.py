@@ -106,14 +106,19 @@ class RaceContract(Contract):
 
     def test_race_same_keys_among_many(self, backend: Backend) -> None:
         keys = [f"key-{number}" for number in range(300)]
+        start = threading.Barrier(2)
 
-        def enqueue(order: list[str]) -> list[str]:
-            return [one.id for one in receipts(backend, *(draft(idempotency_key=key) for key in order))]
+        def enqueue(order: list[str]) -> list[list[str]]:
+            ids = []
+            for turn in range(3):
+                backend.get("nosuch")  # the connection is there before the race begins
+                drafts = [draft(idempotency_key=f"{turn}-{key}") for key in order]
+                start.wait(30)
+                ids.append([one.id for one in backend.enqueue(drafts)])
+            return ids
 
-        for turn in range(3):
-            mine = [f"{turn}-{key}" for key in keys]
-            forwards, backwards = together(lambda mine=mine: enqueue(mine), lambda mine=mine: enqueue(mine[::-1]))  # type: ignore[misc]
-            assert forwards == backwards[::-1]
+        forwards, backwards = together(lambda: enqueue(keys), lambda: enqueue(keys[::-1]))
+        assert forwards == [ids[::-1] for ids in backwards]
         assert len(take(backend, 1_000)) == 900
 
     def test_race_pause_claim(self, backend: Backend) -> None:
