@@ -14,14 +14,14 @@ from pydantic import BaseModel
 
 from jobqueue import backends
 from jobqueue.admission import admit
-from jobqueue.errors import InvalidHandler, InvalidOption, JobNotFound
+from jobqueue.errors import InvalidHandler, InvalidOption, JobNotFound, duration
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.keys import payload_key
 from jobqueue.handlers.options import OPTION_NAMES, Options, in_utc
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import JobType, job_type, registry
 from jobqueue.ids import new_id
-from jobqueue.policy.retry import Delay, Exponential, RetryPolicy, duration
+from jobqueue.policy.retry import Delay, Exponential, RetryPolicy
 from jobqueue.records import Draft, JobRecord, Receipt
 
 P = ParamSpec("P")
@@ -62,6 +62,8 @@ class Handler(Generic[P, R, E]):
         unknown = sorted(set(options) - OPTION_NAMES)
         if unknown:
             raise InvalidOption(unknown[0], f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
+        if options.get("scheduled_at") is not None:
+            options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
         bound = copy.copy(self)
         bound.options = replace(self.options, **options)
         return bound
@@ -180,8 +182,8 @@ def job(
     /,
     *,
     retry: Delay = ...,
-    retry_on: Exceptions = ...,
-    discard_on: Exceptions = ...,
+    retry_on: Exceptions | type[BaseException] = ...,
+    discard_on: Exceptions | type[BaseException] = ...,
     version: int = 1,
     upgraders: Mapping[int, Upgrader] | None = None,
     aliases: Sequence[str] = (),
@@ -192,8 +194,8 @@ def job(
     /,
     *,
     retry: Delay = Exponential(),  # noqa: B008 - frozen
-    retry_on: Exceptions = (BaseException,),
-    discard_on: Exceptions = (),
+    retry_on: Exceptions | type[BaseException] = (BaseException,),
+    discard_on: Exceptions | type[BaseException] = (),
     version: int = 1,
     upgraders: Mapping[int, Upgrader] | None = None,
     aliases: Sequence[str] = (),
@@ -212,13 +214,18 @@ def job(
     unknown = sorted(set(defaults) - allowed)
     if unknown:
         raise InvalidHandler(f"@job has no option {unknown[0]!r}; there are {', '.join(sorted(allowed))}.")
+    policy: object = retry
+    if not callable(policy) or isinstance(policy, type):
+        raise InvalidHandler(f"@job(retry=...) takes Exponential, Fixed or a function of your own, not {retry!r}.")
+    if isinstance(aliases, str):
+        raise InvalidHandler(f"@job(aliases=...) takes a list of names, not the one name {aliases!r}.")
 
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
         made = job_type(
             function,
             name,
             options=Options(**defaults),
-            policy=RetryPolicy(retry, tuple(retry_on), tuple(discard_on)),
+            policy=RetryPolicy(retry, _exceptions("retry_on", retry_on), _exceptions("discard_on", discard_on)),
             aliases=tuple(aliases),
             version=version,
             upgraders=upgraders,
@@ -227,6 +234,15 @@ def job(
         return handler_of(made)
 
     return make
+
+
+def _exceptions(option: str, given: object) -> Exceptions:
+    """Read one exception or several; whatever is none would fail only when a job has failed."""
+    several: tuple[object, ...] = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for one in several:
+        if not (isinstance(one, type) and issubclass(one, BaseException)):
+            raise InvalidHandler(f"@job({option}=...) takes exception classes, not {one!r}.")
+    return cast(Exceptions, several)
 
 
 def handler_of(kind: JobType) -> Handler[..., Any, ...]:

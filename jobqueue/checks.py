@@ -36,7 +36,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 def _unknown_keys() -> Iterator[CheckMessage]:
     for key in conf.given():
         if key not in conf.SETTINGS:
-            nearest = get_close_matches(str(key), conf.SETTINGS, n=1, cutoff=0.5)
+            nearest = get_close_matches(str(key).upper(), conf.SETTINGS, n=1, cutoff=0.5)
             hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Known keys: {', '.join(sorted(conf.SETTINGS))}."
             yield Error(f"JOBQUEUE has the unknown key {key!r}.", hint=hint, id="jobqueue.E002")
 

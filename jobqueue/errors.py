@@ -27,9 +27,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
+from math import isfinite
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.utils import OperationalError
+
+#: Far beyond any sense, and far from where dates overflow.
+LONGEST_DURATION = timedelta(days=3650)
 
 
 class JobQueueError(Exception):
@@ -66,6 +70,20 @@ class InvalidOption(JobQueueError, ValueError):
     def __init__(self, option: str, complaint: str) -> None:
         self.option = option
         super().__init__(f"{option} {complaint}")
+
+
+def duration(value: object, name: str) -> timedelta:
+    """Read seconds or a timedelta; a negative one, or one beyond LONGEST_DURATION, is refused."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, timedelta)):
+        raise InvalidOption(name, f"must be seconds or a timedelta, got {type(value).__name__}")
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if not isfinite(seconds):
+        raise InvalidOption(name, f"must be a length of time, got {value!r}")
+    if seconds < 0:
+        raise InvalidOption(name, f"must not be negative, got {value!r}")
+    if seconds > LONGEST_DURATION.total_seconds():
+        raise InvalidOption(name, f"must be at most {LONGEST_DURATION.days} days, got {value!r}")
+    return value if isinstance(value, timedelta) else timedelta(seconds=value)
 
 
 class PayloadRefused(JobQueueError, ValueError):
@@ -131,7 +149,7 @@ class Retry(Verdict):
     """Run the job again: after ``delay`` if given, by the type's policy otherwise. Uses up the attempt."""
 
     def __init__(self, delay: timedelta | float | None = None, reason: str = "") -> None:
-        self.delay = None if delay is None else _duration(delay)
+        self.delay = None if delay is None else duration(delay, "delay")
         super().__init__(reason or "the handler asked for a retry")
 
 
@@ -139,7 +157,7 @@ class Snooze(Verdict):
     """Run the job again after ``delay``; the attempt is not counted."""
 
     def __init__(self, delay: timedelta | float, reason: str = "") -> None:
-        self.delay = _duration(delay)
+        self.delay = duration(delay, "delay")
         super().__init__(reason or "the handler asked for a snooze")
 
 
@@ -155,10 +173,3 @@ class Cancel(Verdict):
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or "cancelled by its handler")
-
-
-def _duration(value: timedelta | float) -> timedelta:
-    length = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    if length < timedelta(0):
-        raise InvalidOption("delay", f"must not be negative, got {value!r}")
-    return length

@@ -124,6 +124,8 @@ class Operating(Backend):
                     scheduled_at=now,
                     started_at=None,
                     completed_at=None,
+                    lease_owner=None,
+                    lease_until=None,
                     updated_at=now,
                 )
         except IntegrityError:

@@ -131,7 +131,7 @@ class PostgresBackend(SqlBackend):
 
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         with self.reporting(), self.write():
-            ended = [judge(Expired(*row)) for row in self._run(statements.RAN_OUT, {"limit": limit})]
+            ended = [judge(one) for one in self.ran_out(self._run(statements.RAN_OUT, {"limit": limit}))]
             self.settle_and_remember(ended)
             return Sweep(tuple(ended), self._end_expired(limit))
 

@@ -132,7 +132,7 @@ _RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT
 # The rows of a batch that more than one statement writes, locked in the order of ids like an operator's.
 LOCK = "SELECT id FROM job_queue WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE"
 RAN_OUT = f"""
-SELECT {RAN_OUT_COLUMNS} FROM job_queue AS j
+SELECT {RAN_OUT_COLUMNS} FROM job_queue
  WHERE status = 'in_progress' AND lease_until < @now ORDER BY lease_until, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
 # Over job_queue_expiring (expires_at).

@@ -17,7 +17,7 @@ from jobqueue.backends.operating import Operating
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
 from jobqueue.models import Attempt
-from jobqueue.records import Admission, Draft, Receipt, Settlement
+from jobqueue.records import Admission, Draft, Expired, Receipt, Settlement
 from jobqueue.states import ACTIVE, MOVES, Move
 
 T = TypeVar("T")
@@ -43,9 +43,7 @@ HELD = (
     "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"
 )
 
-#: What a sweep reads of a claim; last, how many others its owner holds. There are never more than there are slots.
-RAN_OUT_COLUMNS = """id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count,
-       (SELECT count(*) - 1 FROM job_queue AS o WHERE o.status = 'in_progress' AND o.lease_owner = j.lease_owner)"""
+RAN_OUT_COLUMNS = "id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count"
 
 #: A job whose holder offers anything but completion. Where an operator asked it to stop, it does not go back.
 _GOES_BACK = "v.target = 'queued' AND j.cancel_requested_at IS NULL"
@@ -137,7 +135,14 @@ class SqlBackend(Operating):
                 draft.id: _existing(draft, holders[_key(draft)]) if _key(draft) in holders else self._admit(draft)
                 for draft in rest
             }
-        return [receipts.get(draft.id) or Receipt(draft.id, Admission.CREATED) for draft in drafts]
+        return [receipts.get(draft.id) or self._first(draft, created) for draft in drafts]
+
+    @staticmethod
+    def _first(draft: Draft, created: set[str]) -> Receipt:
+        """Say that a draft made its job; one that is listed twice meets itself the second time."""
+        outcome = Admission.CREATED if draft.id in created else Admission.EXISTING
+        created.discard(draft.id)
+        return Receipt(draft.id, outcome)
 
     def _holders(self, drafts: Sequence[Draft]) -> dict[tuple[str, str], tuple[str, str, str]]:
         """Read who holds the drafts' keys: id, type and payload, by column and key."""
@@ -188,6 +193,20 @@ class SqlBackend(Operating):
         if failed:
             self._remember(failed)
         return refused(settlements, accepted)
+
+    def ran_out(self, rows: Sequence[tuple[Any, ...]]) -> list[Expired]:
+        """Make values of claims whose lease ran out; each knows how many others its owner still holds."""
+        if not rows:
+            return []
+        owners = sorted({row[3] for row in rows})
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT coalesce(lease_owner, ''), count(*) FROM job_queue WHERE status = 'in_progress' "
+                f"AND coalesce(lease_owner, '') IN ({', '.join(['%s'] * len(owners))}) GROUP BY 1",
+                owners,
+            )
+            held = dict(cursor.fetchall())
+        return [Expired(*(*row[:7], held[row[3]] - 1)) for row in rows]
 
     def settle_in_transaction(self, settlement: Settlement) -> None:
         if not self.in_atomic():

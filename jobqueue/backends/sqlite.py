@@ -22,6 +22,8 @@ from jobqueue.states import Move
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
+_AT_LEAST = timedelta(milliseconds=1)
+
 
 class SqliteBackend(SqlBackend):
     """Jobs in a SQLite file. A worker's verbs go to the driver itself: the statements cost less than a cursor."""
@@ -63,9 +65,15 @@ class SqliteBackend(SqlBackend):
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         now = self.now()
+        rows = [_values(draft, now) for draft in drafts]
         with self._driver() as driver:
-            rows = ((draft.id, driver.execute(statements.INSERT_RAW, _values(draft, now))) for draft in drafts)
-            return {job_id for job_id, row in rows if row.rowcount == 1}
+            driver.execute("SAVEPOINT jobqueue_bulk")
+            if driver.executemany(statements.INSERT_RAW, rows).rowcount < len(rows):
+                # Something was in the way of some of them; only one at a time tells of which.
+                driver.execute("ROLLBACK TO jobqueue_bulk")
+                rows = [row for row in rows if driver.execute(statements.INSERT_RAW, row).rowcount == 1]
+            driver.execute("RELEASE jobqueue_bulk")
+        return {row[0] for row in rows}
 
     # The worker's turn
 
@@ -129,7 +137,8 @@ class SqliteBackend(SqlBackend):
         now = self.now()
         with self._driver() as driver:
             moments = [row[0] for row in driver.execute(statements.NEXT_DUE, {"now": to_text(now)})]
-        return from_text(min(moments)) - now if moments else None
+        # A foreign writer's moment may be coarser than ours: the text is later, the moment is not.
+        return max(from_text(min(moments)) - now, _AT_LEAST) if moments else None
 
     # Leases
 
@@ -170,10 +179,10 @@ class SqliteBackend(SqlBackend):
         meanwhile, so what a single look finds may belong to a worker that is alive and next in line for the lock.
         """
         moment = (self.clock or SYSTEM).monotonic()
-        looks = {(row[0], row[2], row[8]): row for row in rows}
+        looks = {(row[0], row[2], row[7]): row for row in rows}
         self._suspects = {look: self._suspects.get(look, moment) for look in looks}
         seen = self.second_look.total_seconds()
-        return [Expired(*row[:8]) for look, row in looks.items() if moment - self._suspects[look] >= seen]
+        return self.ran_out([row for look, row in looks.items() if moment - self._suspects[look] >= seen])
 
     # Wake-ups
 

@@ -57,7 +57,7 @@ NEXT_DUE = " UNION ALL ".join(
 PAUSES = "SELECT scope, name FROM job_queue_pause"
 # Over job_queue_leased (lease_until).
 RAN_OUT = (
-    f"SELECT {RAN_OUT_COLUMNS}, lease_until FROM job_queue AS j "
+    f"SELECT {RAN_OUT_COLUMNS}, lease_until FROM job_queue "
     "WHERE status = 'in_progress' AND lease_until < ? ORDER BY lease_until, id LIMIT ?"
 )
 # Over job_queue_expiring (expires_at).

@@ -11,8 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from jobqueue.errors import InvalidOption
-from jobqueue.policy.retry import Seconds, duration
+from jobqueue.errors import InvalidOption, duration
+from jobqueue.policy.retry import Seconds
 
 NAME_LENGTH = 100
 KEY_LENGTH = 255
@@ -40,7 +40,9 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
-            check(name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not _DEFAULTS[name]:  # enqueueing is frequent, and mostly says little
+                check(name, value)
         if self.idempotency_key is not None and self.unique_key is not None:
             raise InvalidOption(
                 "unique_key",
@@ -50,7 +52,8 @@ class Options:
             raise InvalidOption("delay", "cannot go with scheduled_at: give one of them")
 
 
-OPTION_NAMES = frozenset(one.name for one in fields(Options))
+_DEFAULTS = {one.name: one.default for one in fields(Options)}
+OPTION_NAMES = frozenset(_DEFAULTS)
 
 
 def name(option: str, value: object) -> None:
@@ -108,6 +111,10 @@ def _moment(option: str, value: object) -> None:
         raise InvalidOption(option, f"must be a datetime, got {_shown(value)}")
     if value.tzinfo is None and settings.USE_TZ:
         raise InvalidOption(option, f"must be an aware datetime, got the naive {value!r}; see django.utils.timezone")
+    try:
+        in_utc(value)
+    except (OverflowError, ValueError) as error:
+        raise InvalidOption(option, f"must be a moment that every time zone knows, got {value!r}") from error
 
 
 def _shown(value: object) -> str:
@@ -135,4 +142,7 @@ def in_utc(moment: datetime | None) -> datetime | None:
         return None
     if moment.tzinfo is None:
         moment = timezone.make_aware(moment, timezone.get_default_timezone())
-    return moment.astimezone(UTC)
+    moment = moment.astimezone(UTC)
+    if not 1 < moment.year < 9999:
+        raise OverflowError("beyond what every time zone can say")
+    return moment

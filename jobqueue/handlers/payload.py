@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from jobqueue import conf
@@ -30,14 +30,14 @@ class PayloadType(Generic[P]):
         self.version = version
         self.upgraders = dict(upgraders or {})
         self._adapter: TypeAdapter[P] = TypeAdapter(form)
-        # Where anything is allowed, pydantic cannot restore what JSON has no word for; such payloads are compared.
-        self._holds_anything = "'type': 'any'" in str(self._adapter.core_schema)
+        self._fields = getattr(form, "model_fields", {})
 
     def dump(self, value: object) -> str:
         """Validate a payload and write it as JSON.
 
         Raises pydantic's ValidationError for one that does not fit, and PayloadRefused for one that fits but would not
-        come back the same: NaN, bytes or tuples where anything is allowed, keys that are not text, or too much of it.
+        come back the same: NaN, bytes or tuples where anything is allowed, keys that are not text, secrets that are
+        masked, or too much of it.
         """
         payload = self._adapter.validate_python(value)
         try:
@@ -48,10 +48,9 @@ class PayloadType(Generic[P]):
         try:
             back = self._adapter.validate_json(text)
         except ValidationError as error:
-            raise PayloadRefused(f"The payload cannot be read back from JSON:{_complaints(error)}") from error
-        if self._holds_anything and back != payload:
-            sent, returned = (self._adapter.dump_python(one, by_alias=True) for one in (payload, back))
-            raise PayloadRefused(f"The payload is not the same after JSON: {_first_difference(sent, returned)}.")
+            raise PayloadRefused(f"The payload cannot be read back from JSON:{self._complaints(error)}") from None
+        if back != payload:
+            raise PayloadRefused(f"The payload is not the same after JSON: {_first_difference(payload, back)}.")
         return text
 
     def load(self, text: str, version: int) -> P:
@@ -67,7 +66,7 @@ class PayloadType(Generic[P]):
         try:
             return self._adapter.validate_json(self._upgraded(text, version))
         except ValidationError as error:
-            raise PayloadInvalid(f"The stored payload does not validate:{_complaints(error)}") from None
+            raise PayloadInvalid(f"The stored payload does not validate:{self._complaints(error)}") from None
 
     def _upgraded(self, text: str, version: int) -> str:
         if version == self.version:
@@ -82,6 +81,12 @@ class PayloadType(Generic[P]):
             return json.dumps(data)
         except Exception as error:  # whatever an upgrader stumbles over, it would stumble over again
             raise PayloadInvalid(f"The upgrade from payload version {version} raised {type(error).__name__}.") from None
+
+    def _complaints(self, error: ValidationError) -> str:
+        """Say what is wrong and in which field, without the values: a dict's key is one of them."""
+        wrong = error.errors(include_input=False, include_url=False, include_context=False)
+        places = [str(one["loc"][0]) if one["loc"] and one["loc"][0] in self._fields else "payload" for one in wrong]
+        return "".join(f"\n  {place}: {one['type']}" for place, one in list(zip(places, wrong, strict=True))[:20])
 
 
 def dump_result(value: object) -> str | None:
@@ -114,12 +119,6 @@ def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
     return text
 
 
-def _complaints(error: ValidationError) -> str:
-    """Say what is wrong and where, without the values."""
-    wrong = error.errors(include_input=False, include_url=False, include_context=False)
-    return "".join(f"\n  {'.'.join(map(str, one['loc'])) or 'payload'}: {one['type']}" for one in wrong[:20])
-
-
 def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
     """Name the place of the first NaN or infinity, if there is one."""
     if isinstance(data, float) and not isfinite(data):
@@ -132,14 +131,17 @@ def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
 
 def _first_difference(sent: Any, back: Any, path: str = "payload") -> str:
     """Name the first place where a payload came back changed."""
+    if isinstance(sent, BaseModel) and isinstance(back, BaseModel):
+        sent, back = dict(sent), dict(back)
     if isinstance(sent, dict) and isinstance(back, dict):
         for key in sent:
             if not isinstance(key, str):
-                return f"{path} has the key {key!r}, which is not text"
+                return f"{path} has the key {key!a}, which is not text"
             if key not in back or sent[key] != back[key]:
-                return _first_difference(sent[key], back.get(key), f"{path}.{key}")
+                return _first_difference(sent[key], back.get(key), f"{path}.{ascii(key)[1:-1]}")
     if isinstance(sent, list) and isinstance(back, list):
         for place, (one, other) in enumerate(zip(sent, back, strict=False)):
             if one != other:
                 return _first_difference(one, other, f"{path}.{place}")
-    return f"{path} is {type(sent).__name__} and comes back as {type(back).__name__}"
+    kinds = type(sent).__name__, type(back).__name__
+    return f"{path} changes" if kinds[0] == kinds[1] else f"{path} is {kinds[0]} and comes back as {kinds[1]}"

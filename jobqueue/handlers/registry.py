@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import PydanticUserError
+
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.options import Options
@@ -64,6 +66,8 @@ def job_type(
     upgraders: Mapping[int, Upgrader] | None,
 ) -> JobType:
     """Make a job type of a function; raise InvalidHandler for what cannot be one."""
+    if not hasattr(function, "__qualname__"):
+        raise InvalidHandler(f"@job takes a function that has a name and a place, not {function!r}.")
     where = describe(function)
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
@@ -72,13 +76,19 @@ def job_type(
     steps = set(upgraders or {})
     if not steps <= set(range(1, version)):
         raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
+    if not all(map(callable, (upgraders or {}).values())):
+        raise InvalidHandler(f"{where} has upgraders that are no functions.")
     signature = Signature.of(function, where)
+    try:
+        payload = PayloadType(signature.form, version, upgraders)
+    except PydanticUserError as error:
+        raise InvalidHandler(f"The payload of {where} has a type that pydantic cannot read: {error}") from error
     return JobType(
         name=name or function.__name__,
         function=function,
         where=where,
         signature=signature,
-        payload=PayloadType(signature.form, version, upgraders),
+        payload=payload,
         options=options,
         policy=policy,
         aliases=aliases,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_origin
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
 
 from jobqueue.errors import InvalidHandler
 from jobqueue.handlers.context import JobContext
@@ -89,6 +90,13 @@ def _derived(function: Callable[..., Any], parameters: list[inspect.Parameter], 
         fields[one.name] = (annotation, ... if one.default is one.empty else one.default)
     title = "".join(word.capitalize() for word in function.__name__.split("_")) + "Payload"
     try:
-        return create_model(title, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields)
-    except (NameError, TypeError, ValueError) as error:  # a leading underscore, a type without a schema
+        with warnings.catch_warnings():
+            # A parameter may well be called `json` or `copy`; that it hides a method of the model harms nobody here.
+            warnings.simplefilter("ignore", UserWarning)
+            model = create_model(title, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields)
+    except (NameError, TypeError, ValueError, PydanticUserError) as error:
         raise InvalidHandler(f"No payload can be derived from the signature of {where}: {error}") from error
+    lost = sorted(set(fields) - set(model.model_fields))
+    if lost:
+        raise InvalidHandler(f"{where} has the parameter {lost[0]}; a payload cannot have a field of that name.")
+    return model

@@ -149,6 +149,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("priority__gte", 1), ("priority__lte", 10)), name="job_queue_priority"
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(("timeout__gt", 0), ("timeout__lte", 315360000.0)),
+                        name="job_queue_timeout",
+                    ),
                     models.UniqueConstraint(
                         condition=models.Q(("idempotency_key__isnull", False)),
                         fields=("idempotency_key",),

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import ValidationError
+from django.core.exceptions import FieldError, ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.clock import from_text, to_text
@@ -50,16 +51,19 @@ class MomentField(_Field[_ST, _GT]):
         return "text" if connection.vendor == "sqlite" else "timestamp with time zone"
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
-        if connection.vendor != "sqlite":
-            return None
-        # GLOB, for every SQLite has it: what follows the seconds is a Z, or a point, digits and a Z. datetime() makes
-        # the second of March of the thirtieth of February, and nothing of the twenty-fifth hour.
         name = connection.ops.quote_name(str(self.column))
+        # No year that a time zone could push over the edge, and no infinity: reading one would stop the reader.
+        bounds = f"{name} > '0001-01-02' AND {name} < '9999-12-30'"
+        if connection.vendor != "sqlite":
+            return bounds
+        # GLOB, for every SQLite has it: what follows the seconds is a Z, or a point, digits and a Z. date() makes the
+        # second of March of the thirtieth of February, and so finds out what is no day. No blank behind a comma:
+        # Django's introspection would take it for the end of the column.
         whole, decimals = f"{_DATE}T{_TIME}Z", f"{_DATE}T{_TIME}.[0-9]*Z"
         return (
             f"({name} GLOB '{whole}' OR ({name} GLOB '{decimals}' "
-            f"AND substr({name}, 21, length({name}) - 21) NOT GLOB '*[^0-9]*')) "
-            f"AND datetime(substr({name}, 1, 19)) IS replace(substr({name}, 1, 19), 'T', ' ') AND {name} > '0001'"
+            f"AND substr({name},21,length({name})-21) NOT GLOB '*[^0-9]*')) AND {bounds} "
+            f"AND date(substr({name},1,10),'+0 days') IS substr({name},1,10) AND substr({name},12,2) < '24'"
         )
 
     def from_db_value(self, value: Any, _expression: Any, connection: BaseDatabaseWrapper) -> datetime | None:
@@ -69,17 +73,21 @@ class MomentField(_Field[_ST, _GT]):
         if value is None or isinstance(value, datetime):
             return value
         try:
-            return from_text(value)
-        except (TypeError, ValueError) as error:
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is None:
+                raise ValueError("a moment without a zone")
+            return moment.astimezone(UTC)
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValidationError(_("“%(value)s” is not a moment."), code="invalid", params={"value": value}) from error
 
     def get_prep_value(self, value: Any) -> Any:
         value = super().get_prep_value(value)
-        if isinstance(value, str):
-            value = self.to_python(value)
-        if isinstance(value, datetime) and value.tzinfo is None:
-            raise ValueError(f"{self.name} needs an aware datetime, got the naive {value!r}")
-        return value
+        if value is None or hasattr(value, "resolve_expression"):
+            return value
+        moment = self.to_python(value)
+        if moment is not None and moment.tzinfo is None:
+            raise ValueError(f"{self.name} needs an aware datetime, got the naive {moment!r}")
+        return moment
 
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
         value = super().get_db_prep_value(value, connection, prepared)
@@ -100,6 +108,21 @@ def as_utc(value: str | datetime, connection: BaseDatabaseWrapper) -> datetime:
     if value.tzinfo is None:
         value = value.replace(tzinfo=ZoneInfo(settings.TIME_ZONE))
     return value.astimezone(UTC)
+
+
+class _OfMoments:
+    """A comparison that refuses what SQLite would compute in another form: its own clock, F() plus a timedelta."""
+
+    def get_prep_lookup(self) -> Any:
+        other: Any = self.rhs  # type: ignore[attr-defined]
+        field = getattr(other, "_output_field_or_none", None)
+        if hasattr(other, "resolve_expression") and not isinstance(field, MomentField):
+            raise FieldError("A moment is compared with a moment or with a column of moments, not with a formula.")
+        return super().get_prep_lookup()  # type: ignore[misc]
+
+
+for _lookup in (Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual):
+    MomentField.register_lookup(type(_lookup.__name__, (_OfMoments, _lookup), {}))
 
 
 class KeyField(models.CharField):  # type: ignore[type-arg]

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue.errors import LONGEST_DURATION
 from jobqueue.models.fields import KeyField, MomentField
 from jobqueue.states import ACTIVE, JobStatus
 
@@ -74,6 +75,9 @@ class Job(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(status__in=_STATUSES), name="job_queue_status"),
             models.CheckConstraint(condition=Q(priority__gte=1, priority__lte=10), name="job_queue_priority"),
+            models.CheckConstraint(
+                condition=Q(timeout__gt=0, timeout__lte=LONGEST_DURATION.total_seconds()), name="job_queue_timeout"
+            ),
             # Partial, so that jobs without a key cost no index entry; NULLs never collide in either form.
             models.UniqueConstraint(
                 fields=["idempotency_key"],

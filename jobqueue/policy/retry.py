@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from jobqueue.errors import Cancel, Discard, InvalidOption, PayloadInvalid, PayloadTooNew, ResultRefused, Retry, Snooze
+from jobqueue.errors import (
+    Cancel,
+    Discard,
+    InvalidOption,
+    PayloadInvalid,
+    PayloadTooNew,
+    ResultRefused,
+    Retry,
+    Snooze,
+    duration,
+)
 from jobqueue.records import Again, Alone, Attempt, Dead, Decision, Later, Stopped
 
 Delay = Callable[[int, Random], timedelta]
@@ -15,19 +25,6 @@ Seconds = timedelta | float
 
 LONGEST = timedelta(hours=1)
 _TOO_NEW = timedelta(seconds=60)
-
-
-def duration(value: Seconds, name: str) -> timedelta:
-    """Read seconds or a timedelta; negative ones are refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, timedelta)):
-        raise InvalidOption(name, f"must be seconds or a timedelta, got {value!r}")
-    try:
-        length = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    except (OverflowError, ValueError) as error:
-        raise InvalidOption(name, f"must be a length of time, got {value!r}") from error
-    if length < timedelta(0):
-        raise InvalidOption(name, f"must not be negative, got {value!r}")
-    return length
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,3 +33,13 @@ async def greet(ctx: JobContext, name: str) -> str:
 @job
 def anything(payload: dict[str, Any]) -> None:
     return None
+
+
+@job
+def keep(value: Any) -> Any:
+    return value
+
+
+@job
+def weigh(parcel_id: int, kilos: float) -> float:
+    return kilos

@@ -114,7 +114,11 @@ class RaceContract(Contract):
                 backend.get("nosuch")  # the connection is there before the race begins
                 drafts = [draft(idempotency_key=f"{turn}-{key}") for key in order]
                 start.wait(30)
-                ids.append([one.id for one in backend.enqueue(drafts)])
+                try:
+                    ids.append([one.id for one in backend.enqueue(drafts)])
+                except BaseException:
+                    start.abort()  # else the other thread would wait for the next turn
+                    raise
             return ids
 
         forwards, backwards = together(lambda: enqueue(keys), lambda: enqueue(keys[::-1]))

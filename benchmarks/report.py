@@ -1,0 +1,93 @@
+"""What a run has to say: figures as values, as rows of a Markdown table, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+HEADINGS = ("database", "measure", "ours", "raw SQL", "share", "to reach")
+_WIDTHS = (8, 65, 34, 34, 5, 34)
+LEGEND = (
+    "Each figure is the median of the repetitions (lowest to highest), run in turns with the bare SQL through the "
+    "driver. A share of 100% is as fast as the bare SQL. A rate counts as reached by itself, or by the share that it "
+    "is of what the bare SQL did on the machine it was set for: so a slow machine, or a slow hour, can tell as well. "
+    "Claims are compared with those among a thousand rows by the quickest of each, which a busy machine disturbs least."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What came out, for people and for programs."""
+
+    text: str
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A rate to reach, in jobs per second, and the rate of the bare SQL on the machine it was set for."""
+
+    rate: int
+    beside: int
+
+    @property
+    def share(self) -> float:
+        """The same goal on any machine."""
+        return self.rate / self.beside
+
+    def __str__(self) -> str:
+        return f"≥ {self.rate:,}/s or {self.share:.0%}"
+
+    def is_reached(self, rate: float, share: float | None) -> bool:
+        """Judge a rate by itself, then by its share."""
+        return rate >= self.rate or (share is not None and share >= self.share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One row: our value, the bare SQL's, our share of it, and what is to be reached."""
+
+    database: str
+    measure: str
+    ours: Value
+    raw: Value | None = None
+    share: float | None = None
+    goal: str = ""
+    reached: bool | None = None
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Figure:
+        """Read a figure that came as JSON."""
+        raw = values["raw"] and Value(**values["raw"])
+        return cls(**values | {"ours": Value(**values["ours"]), "raw": raw})
+
+    def cells(self) -> tuple[str, ...]:
+        """Spell the figure out, in the order of the headings."""
+        verdict = {None: "", True: ": reached", False: ": MISSED"}[self.reached]
+        return (
+            self.database,
+            self.measure,
+            self.ours.text,
+            self.raw.text if self.raw else "-",
+            "-" if self.share is None else f"{self.share:.0%}",
+            self.goal + verdict,
+        )
+
+
+def line(cells: Iterable[str]) -> str:
+    """Write one row of the table."""
+    padded = (cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    return f"| {' | '.join(padded)} |"
+
+
+def head() -> str:
+    """Write the table's first two lines."""
+    return f"{line(HEADINGS)}\n{line('-' * width for width in _WIDTHS)}"
+
+
+def write_json(path: Path, facts: dict[str, object], figures: Iterable[Figure]) -> None:
+    """Write everything a run found to a file."""
+    path.write_text(json.dumps({**facts, "figures": [asdict(one) for one in figures]}, indent=2) + "\n")

@@ -1,0 +1,42 @@
+"""The process that measures one vendor: a place comes in as JSON, figures go out, one line each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+
+from benchmarks import claiming, cycling, enqueueing, waking
+from benchmarks.databases import Place
+from benchmarks.report import Figure
+from benchmarks.site import Site
+
+Measure = Callable[[Site], Iterator[Figure]]
+
+MEASURES: dict[str, Measure] = {
+    "enqueue": enqueueing.singly,
+    "bulk": enqueueing.in_bulk,
+    "cycle": cycling.cycles,
+    "claim": claiming.claims,
+    "wake": waking.wake_ups,
+}
+
+
+def main() -> None:
+    """Measure what the line on standard input asks for."""
+    asked = json.loads(sys.stdin.readline())
+    place = Place(**asked["place"])
+    place.configure()
+    site = Site(place, quick=asked["quick"])
+    try:
+        print(json.dumps({"version": site.raw.versions()}), flush=True)
+        for name in asked["measures"]:
+            for figure in MEASURES[name](site):
+                print(json.dumps({"figure": asdict(figure)}), flush=True)
+    finally:
+        site.close()
+
+
+if __name__ == "__main__":
+    main()
