@@ -99,6 +99,9 @@ class Handler(Generic[P, R, E]):
 
         The fields are hashed, so the key tells nothing of them; add a nonce where guessing the key must not help.
         """
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise InvalidOption(missing[0], "is to be part of the key, but has no value")
         return payload_key(self.name, {name: values[name] for name in names or values}, nonce)
 
     def _draft(self, payload: object) -> Draft:
@@ -269,7 +272,11 @@ async def aenqueue(name: str, payload: object = None, /, **options: Any) -> Rece
 
 def enqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
     """Store drafts of any types, all or none, in few statements."""
-    return admit(list(drafts))
+    listed = list(drafts)
+    for one in listed:
+        if not isinstance(one, Draft):
+            raise InvalidOption("drafts", f"must be what handler.draft() makes, got {type(one).__name__}")
+    return admit(listed)
 
 
 def enqueue_on_commit(

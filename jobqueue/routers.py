@@ -12,7 +12,7 @@ APP = "jobqueue"
 
 
 class JobQueueRouter:
-    """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and no other table there says anything of it.
+    """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and keeps them out of every other database.
 
     List it in DATABASE_ROUTERS. Tables of other apps are left to the other routers.
     """

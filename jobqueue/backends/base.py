@@ -1,6 +1,6 @@
 """The contract of a backend, sentence by sentence. A backend keeps and compares; it decides nothing.
 
-Each sentence below is a test in ``jobqueue.testing.contract``, run over every backend.
+``jobqueue.testing.contract`` tests what it says over every backend.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Backend(ABC):
     def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:
         """Store drafts in the caller's transaction, all or none; a draft whose key is taken yields the job that has it.
 
-        One draft costs one statement. Raises IdempotencyMismatch where the key belongs to another type.
+        One draft whose key is free costs one statement. Raises IdempotencyMismatch for the key of another type.
         """
 
     # The worker's side

@@ -51,9 +51,10 @@ class MemoryBackend(MemoryOperating):
 
     def _holder(self, draft: Draft) -> JobRecord | None:
         if draft.idempotency_key is not None:
-            return next((row for row in self._rows.values() if row.idempotency_key == draft.idempotency_key), None)
+            keyed = (row for row in self._rows.values() if row.idempotency_key == draft.idempotency_key)
+            return next(keyed, None) or self._rows.get(draft.id)
         if draft.unique_key is not None:
-            return self._unique_holder(draft.unique_key)
+            return self._unique_holder(draft.unique_key) or self._rows.get(draft.id)
         return self._rows.get(draft.id)
 
     def _store(self, draft: Draft, now: datetime) -> None:

@@ -87,10 +87,11 @@ head AS MATERIALIZED (
         SELECT id, priority, scheduled_at FROM job_queue
          WHERE status = 'queued' AND queue = w.queue AND type = w.type AND priority = w.priority
            AND scheduled_at <= @now
-         ORDER BY scheduled_at, id LIMIT 4 * %(limit)s) AS c),
+         ORDER BY scheduled_at, id LIMIT greatest(4 * %(limit)s, 64)) AS c),
 mine AS MATERIALIZED (
     SELECT free.* FROM (SELECT id FROM head ORDER BY priority, scheduled_at, id) AS h CROSS JOIN LATERAL (
-        SELECT id, expires_at FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' FOR UPDATE SKIP LOCKED
+        SELECT id, expires_at FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' AND j.scheduled_at <= @now
+         FOR UPDATE SKIP LOCKED
     ) AS free LIMIT %(limit)s)
 """
 # What came too late is ended as the claim meets it; else it would stand in the way of the next one.

@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -118,9 +119,10 @@ class SqlBackend(Operating):
         for _ in range(_KEY_TRIES):
             if self.insert(draft):
                 return Receipt(draft.id, Admission.CREATED)
-            holders = self._holders([draft])
+            # Whoever holds the key; or the draft was stored before, and its job holds its key no more.
+            holders = self._holders([draft]) or self._holders([replace(draft, idempotency_key=None, unique_key=None)])
             if holders:
-                return _existing(draft, holders[_key(draft)])
+                return _existing(draft, next(iter(holders.values())))
         raise JobQueueError(f"The key of the {draft.type!r} job changed hands {_KEY_TRIES} times; enqueue it again.")
 
     def _admit_all(self, drafts: Sequence[Draft]) -> list[Receipt]:
@@ -211,7 +213,9 @@ class SqlBackend(Operating):
     def settle_in_transaction(self, settlement: Settlement) -> None:
         if not self.in_atomic():
             raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
-        if self.settle_and_remember([settlement]):
+        with self.reporting():
+            left = self.unit(lambda: self.settle_and_remember([settlement]))
+        if left:
             raise LeaseLost(settlement.id, settlement.fence)
 
     def _remember(self, settlements: Sequence[Settlement]) -> None:

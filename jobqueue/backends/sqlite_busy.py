@@ -63,15 +63,15 @@ def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
 
 @contextmanager
 def _own_patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Switch SQLite's own waiting off, and back to what the settings say afterwards."""
+    """Switch SQLite's own waiting off, and back to what it was afterwards."""
     driver: Any = connection.connection
-    seconds = connection.settings_dict["OPTIONS"].get("timeout", 5.0)
+    given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         yield
     finally:
         if connection.connection is driver:
-            driver.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            driver.execute(f"PRAGMA busy_timeout = {int(given)}")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 _DIGITS = 32
@@ -21,6 +22,8 @@ def payload_key(prefix: str, values: Mapping[str, Any], nonce: str = "") -> str:
 
 def _canonical(value: Any) -> str:
     """Write a value as JSON, the same in every process: a set has no order of its own."""
+    if isinstance(value, BaseModel):
+        return _canonical(value.model_dump())
     if isinstance(value, (set, frozenset)):
         return f"[{','.join(sorted(map(_canonical, value)))}]"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""How a job type is treated, and what one enqueue may say differently; every bound is checked here, once."""
+"""How a job type is treated, and what one enqueue may say differently; their bounds are checked here, once."""
 
 from __future__ import annotations
 

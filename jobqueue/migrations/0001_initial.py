@@ -153,6 +153,14 @@ class Migration(migrations.Migration):
                         condition=models.Q(("timeout__gt", 0), ("timeout__lte", 315360000.0)),
                         name="job_queue_timeout",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("attempts__lte", 1000000000),
+                            ("fence__lte", 1000000000),
+                            ("max_retries__lte", 1000000000),
+                        ),
+                        name="job_queue_counts",
+                    ),
                     models.UniqueConstraint(
                         condition=models.Q(("idempotency_key__isnull", False)),
                         fields=("idempotency_key",),

@@ -18,6 +18,7 @@ STATUS_LABELS = [
     (JobStatus.DEAD_LETTER.value, _("dead letter")),
 ]
 _STATUSES = [status.value for status in JobStatus]
+MOST_COUNTED = 1_000_000_000
 _QUEUED = Q(status=JobStatus.QUEUED.value)
 
 
@@ -77,6 +78,11 @@ class Job(models.Model):
             models.CheckConstraint(condition=Q(priority__gte=1, priority__lte=10), name="job_queue_priority"),
             models.CheckConstraint(
                 condition=Q(timeout__gt=0, timeout__lte=LONGEST_DURATION.total_seconds()), name="job_queue_timeout"
+            ),
+            # So that one more fits, and that SQLite, where text is more than any number, takes no text for them.
+            models.CheckConstraint(
+                condition=Q(attempts__lte=MOST_COUNTED, max_retries__lte=MOST_COUNTED, fence__lte=MOST_COUNTED),
+                name="job_queue_counts",
             ),
             # Partial, so that jobs without a key cost no index entry; NULLs never collide in either form.
             models.UniqueConstraint(

@@ -1,4 +1,4 @@
-"""Frozen values that cross the line between rooms. No behaviour beyond naming; nothing here touches Django."""
+"""Frozen values that cross the line between rooms; nothing here touches Django."""
 
 from __future__ import annotations
 

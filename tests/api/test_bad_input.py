@@ -282,3 +282,12 @@ def test_after_migrating_the_queue_works(queue):
     with _without_tables(queue.alias):
         pass
     assert send_welcome.enqueue(7).created
+
+
+@pytest.mark.parametrize("column", ["attempts", "max_retries", "fence"])
+@pytest.mark.parametrize("value", ["2147483647", "'x'"])
+def test_a_count_that_would_stop_a_claim_is_refused_by_the_database(queue, column, value):
+    receipt = send_welcome.enqueue(7)
+    with connections[queue.alias].cursor() as cursor, pytest.raises(DatabaseError):
+        cursor.execute(f"UPDATE job_queue SET {column} = {value}")
+    assert [claim.id for claim in take(queue, 1, types=frozenset({"send_welcome"}))] == [receipt.id]

@@ -168,6 +168,22 @@ def test_a_connection_opened_by_the_enqueue_waits_as_its_settings_say(backend, c
     assert busy_timeout(connection) == 10
 
 
+def test_a_time_to_wait_that_the_connection_was_given_later_comes_back(backend, connection):
+    connection.ensure_connection()
+    connection.connection.execute("PRAGMA busy_timeout = 20000")
+    backend.enqueue([draft()])
+    assert connection.connection.execute("PRAGMA busy_timeout").fetchone() == (20_000,)
+
+
+def test_settling_in_a_deferred_transaction_that_has_read_names_the_setting(backend, deferred, writer):
+    put(backend)
+    (claim,) = take(backend, 1)
+    with pytest.raises(DatabaseBusy, match="transaction_mode"), transaction.atomic():
+        assert Job.objects.count() == 1
+        writer.write()
+        backend.settle_in_transaction(completed(claim))
+
+
 def test_the_mode_of_transactions_is_as_before(backend, connection, monkeypatch):
     monkeypatch.setattr(connection, "transaction_mode", "DEFERRED")
     put_all(backend, draft(), draft())

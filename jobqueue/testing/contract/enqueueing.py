@@ -152,6 +152,15 @@ class EnqueueContract(Contract):
         assert not backend.enqueue([relayed])[0].created
         assert [one.created for one in backend.enqueue([relayed, draft()])] == [False, True]
 
+    @pytest.mark.parametrize("kind", ["idempotency_key", "unique_key"])
+    def test_a_draft_whose_job_has_ended_is_not_stored_again(self, backend: Backend, kind: str) -> None:
+        relayed = draft(**{kind: "seven"})
+        backend.enqueue([relayed])
+        assert finish(backend, take_one(backend))
+        assert backend.enqueue([relayed])[0].outcome is Admission.EXISTING
+        assert [one.created for one in backend.enqueue([draft(), relayed])] == [True, False]
+        assert job(backend, relayed.id).status is JobStatus.COMPLETED
+
     def test_a_settled_job_stays_as_it_is_when_its_draft_comes_again(
         self, backend: Backend, clock: VirtualClock
     ) -> None:

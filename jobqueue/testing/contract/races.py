@@ -1,4 +1,4 @@
-"""Races: two connections at once. Each of these fails with its guard taken out; the package's own tests show it."""
+"""Races: two connections at once. The package's own tests show that they fail once their guards are taken out."""
 
 from __future__ import annotations
 
