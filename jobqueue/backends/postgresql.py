@@ -14,8 +14,7 @@ from django.db import transaction
 from jobqueue.backends import postgresql_statements as statements
 from jobqueue.backends.postgresql_wake import PostgresListener, channel_of
 from jobqueue.backends.sql import SqlBackend, refused, settlement_values
-from jobqueue.backends.wake import Producer
-from jobqueue.clock import Clock, to_text
+from jobqueue.clock import to_text
 from jobqueue.models.fields import as_utc
 from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settlement, Sweep
 from jobqueue.states import Move
@@ -25,11 +24,6 @@ T = TypeVar("T")
 
 class PostgresBackend(SqlBackend):
     """Jobs in a Postgres table. Nothing it does depends on a session: transaction poolers are welcome."""
-
-    def __init__(self, alias: str, clock: Clock | None = None) -> None:
-        super().__init__(alias, clock)
-        self._producer = Producer()
-        self._crowded = False
 
     def now(self) -> datetime:
         if self.clock:

@@ -7,21 +7,19 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import OperationalError, ProgrammingError
 
 from jobqueue.backends.operating import Operating
+from jobqueue.backends.wake import Producer
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
 from jobqueue.models import Attempt
 from jobqueue.records import Admission, Draft, Expired, Receipt, Settlement
 from jobqueue.states import ACTIVE, MOVES, Move
-
-T = TypeVar("T")
 
 CHUNK = 1_000
 _KEY_TRIES = 10
@@ -69,6 +67,9 @@ class SqlBackend(Operating):
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         self.alias = alias
         self.clock = clock
+        self._producer = Producer()
+        #: Whether the last claim met jobs to leave alone: the next one then goes group by group.
+        self._crowded = False
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -170,20 +171,8 @@ class SqlBackend(Operating):
     # Settling
 
     @abstractmethod
-    def unit(self, work: Callable[[], T]) -> T:
-        """Do a piece of work that stores all or nothing, as often as the database asks for."""
-
-    @abstractmethod
-    def write(self) -> AbstractContextManager[object]:
-        """Open a transaction that may write from its first statement on, or a savepoint in the caller's."""
-
-    @abstractmethod
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         """Write settlements through the fence, in the order given; return the claims whose offer was accepted."""
-
-    @abstractmethod
-    def now(self) -> datetime:
-        """Ask the clock that judges leases."""
 
     def settle_and_remember(self, settlements: Sequence[Settlement]) -> tuple[Settlement, ...]:
         """Settle, write the history of what was accepted, and return what was refused."""
@@ -219,10 +208,10 @@ class SqlBackend(Operating):
             raise LeaseLost(settlement.id, settlement.fence)
 
     def _remember(self, settlements: Sequence[Settlement]) -> None:
-        from_claim = {one.id: one for one in settlements}
+        ids = [one.id for one in settlements]
         with self.connection.cursor() as cursor:
-            marks = ", ".join(["%s"] * len(from_claim))
-            cursor.execute(f"SELECT id, attempts FROM job_queue WHERE id IN ({marks})", list(from_claim))
+            marks = ", ".join(["%s"] * len(ids))
+            cursor.execute(f"SELECT id, attempts FROM job_queue WHERE id IN ({marks})", ids)
             attempts = dict(cursor.fetchall())
         now = self.now()
         Attempt.objects.using(self.alias).bulk_create(

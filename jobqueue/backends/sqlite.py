@@ -14,7 +14,6 @@ from jobqueue.backends import sqlite_busy
 from jobqueue.backends import sqlite_statements as statements
 from jobqueue.backends.sql import SqlBackend, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
-from jobqueue.backends.wake import Producer
 from jobqueue.clock import SYSTEM, Clock, from_text, to_text
 from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settlement, Sweep
 from jobqueue.states import Move
@@ -32,8 +31,6 @@ class SqliteBackend(SqlBackend):
 
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
-        self._producer = Producer()
-        self._crowded = False
         self._suspects: dict[tuple[str, int, str], float] = {}
 
     def now(self) -> datetime:

@@ -16,7 +16,7 @@ from jobqueue.policy.retry import Seconds
 
 NAME_LENGTH = 100
 KEY_LENGTH = 255
-#: Postgres' integer ends there, and so does sense.
+#: Sense ends long before.
 MOST_RETRIES = 10_000
 
 _NAME = re.compile(r"[\w.:/@-]+")
@@ -63,23 +63,15 @@ def name(option: str, value: object) -> None:
     _short(option, value, NAME_LENGTH)
 
 
-def _key(option: str, value: object) -> None:
-    if value is None:
-        return
-    _text(option, value)
-    _short(option, value, KEY_LENGTH)
+def _text(limit: int) -> Callable[[str, object], None]:
+    def check(option: str, value: object) -> None:
+        if value is None:
+            return
+        if not isinstance(value, str) or not value or _UNPRINTABLE.search(value):
+            raise InvalidOption(option, f"must be printable text, got {_shown(value)}")
+        _short(option, value, limit)
 
-
-def _tenant(option: str, value: object) -> None:
-    if value is None:
-        return
-    _text(option, value)
-    _short(option, value, NAME_LENGTH)
-
-
-def _text(option: str, value: object) -> None:
-    if not isinstance(value, str) or not value or _UNPRINTABLE.search(value):
-        raise InvalidOption(option, f"must be printable text, got {_shown(value)}")
+    return check
 
 
 def _short(option: str, value: Any, limit: int) -> None:
@@ -130,9 +122,9 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "delay": _length,
     "scheduled_at": _moment,
     "expires_at": _moment,
-    "idempotency_key": _key,
-    "unique_key": _key,
-    "tenant": _tenant,
+    "idempotency_key": _text(KEY_LENGTH),
+    "unique_key": _text(KEY_LENGTH),
+    "tenant": _text(NAME_LENGTH),
 }
 
 
