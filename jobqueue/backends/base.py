@@ -19,14 +19,17 @@ from jobqueue.records import (
     Draft,
     Expired,
     Extension,
+    Followed,
     Handled,
     JobRecord,
     Pause,
+    Progress,
     QueueStats,
     Receipt,
     Scope,
     Settlement,
     Sweep,
+    WorkerRecord,
 )
 
 
@@ -82,12 +85,16 @@ class Backend(ABC):
 
         Refused settlements come back; nothing of them was stored. Where fewer jobs came than asked, ``next_due`` says
         when it is worth asking again: zero means at once, ``None`` that nothing is scheduled. Jobs past their expiry
-        that a claim meets are ended by it.
+        that a claim meets are ended by it. Follow-up jobs are stored with the completion they belong to, and with no
+        other settlement; one that cannot be stored harms nothing else.
         """
 
     @abstractmethod
-    def settle_in_transaction(self, settlement: Settlement) -> None:
-        """Store an outcome inside the transaction the handler worked in; raise LeaseLost if the claim is not held."""
+    def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
+        """Store an outcome and its follow-up jobs inside the transaction the handler worked in.
+
+        Raises LeaseLost if the claim is not held.
+        """
 
     @abstractmethod
     def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
@@ -95,6 +102,18 @@ class Backend(ABC):
 
         A claim whose row is locked, for its handler is about to settle, is skipped: neither extended nor lost.
         """
+
+    @abstractmethod
+    def review(self, claims: Sequence[Claim]) -> Extension:
+        """Tell, without a write, which claims are lost and which an operator wants stopped."""
+
+    @abstractmethod
+    def held_by(self, owner: str) -> list[tuple[str, int]]:
+        """Read id and fence of each claim a worker holds; after a lost connection they may be more than it knows."""
+
+    @abstractmethod
+    def progress(self, reports: Sequence[Progress]) -> None:
+        """Note how far running jobs are; a report of a claim that is not held changes nothing."""
 
     @abstractmethod
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
@@ -111,6 +130,20 @@ class Backend(ABC):
     @abstractmethod
     def listen(self) -> Listener:
         """Start to listen for wake-ups."""
+
+    # The registry of workers
+
+    @abstractmethod
+    def enlist(self, worker: WorkerRecord) -> None:
+        """Note that a worker is up, as of now, and forget those that have been silent for a day."""
+
+    @abstractmethod
+    def dismiss(self, owner: str) -> None:
+        """Forget a worker that ended."""
+
+    @abstractmethod
+    def workers(self) -> list[WorkerRecord]:
+        """List the workers that enlisted, by name; those that died too, until they are forgotten."""
 
     # The operator's side
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from jobqueue.backends.memory_operating import MemoryOperating
@@ -19,12 +20,16 @@ from jobqueue.records import (
     Ending,
     Expired,
     Extension,
+    Followed,
     JobRecord,
     PastAttempt,
+    Progress,
     Receipt,
     Scope,
+    Settled,
     Settlement,
     Sweep,
+    WorkerRecord,
 )
 from jobqueue.states import MOVES, JobStatus, Move, target
 
@@ -35,6 +40,7 @@ class MemoryBackend(MemoryOperating):
     def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
         self._listeners: set[MemoryListener] = set()
+        self._workers: dict[str, WorkerRecord] = {}
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:
         with self.atomic():
@@ -76,6 +82,8 @@ class MemoryBackend(MemoryOperating):
             idempotency_key=draft.idempotency_key,
             unique_key=draft.unique_key,
             tenant=draft.tenant,
+            workspace=draft.workspace,
+            parent_id=draft.parent_id,
             expires_at=draft.expires_at,
             timeout=draft.timeout,
             context=json.loads(draft.context) if draft.context else None,
@@ -85,14 +93,14 @@ class MemoryBackend(MemoryOperating):
 
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
         with self.atomic():
-            refused = tuple(one for one in settlements if not self._settle(one))
+            refused, followed = self._settle_all(settlements)
             if request is None:
-                return Cycle(refused)
+                return Cycle(refused, followed=followed)
             first = self._ready(request)[: request.limit]
             lapsed = [row for row in first if self._lapse(row)]
             claims = tuple(self._take(row, owner, request) for row in first if row not in lapsed)
             full = len(claims) == request.limit
-            return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due())
+            return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due(), followed)
 
     def _lapse(self, row: JobRecord) -> bool:
         """End a queued job that came too late."""
@@ -156,7 +164,7 @@ class MemoryBackend(MemoryOperating):
             owner=owner,
         )
 
-    def _held(self, claim: Claim | Settlement) -> JobRecord | None:
+    def _held(self, claim: Claim | Settlement | Progress) -> JobRecord | None:
         """The fence: return the row only to the holder of its newest claim."""
         row = self._rows.get(claim.id)
         held = (
@@ -166,6 +174,17 @@ class MemoryBackend(MemoryOperating):
             and row.status is JobStatus.IN_PROGRESS
         )
         return row if held else None
+
+    def _settle_all(self, offers: Sequence[Settlement]) -> Settled:
+        refused = tuple(one for one in offers if not self._settle(one))
+        children = [child for one in offers if one not in refused for child in one.children]
+        return Settled(refused, tuple(self._follow(child) for child in children))
+
+    def _follow(self, child: Draft) -> Followed:
+        try:
+            return Followed(child, self._admit(child, self._now()))
+        except IdempotencyMismatch as error:
+            return Followed(child, None, str(error))
 
     def _settle(self, offer: Settlement) -> bool:
         row = self._held(offer)
@@ -193,11 +212,13 @@ class MemoryBackend(MemoryOperating):
         )
         return True
 
-    def settle_in_transaction(self, settlement: Settlement) -> None:
+    def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
         if not self.in_atomic():
             raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
-        if not self._settle(settlement):
+        settled = self._settle_all([settlement])
+        if settled.refused:
             raise LeaseLost(settlement.id, settlement.fence)
+        return settled.followed
 
     def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
         with self.atomic():
@@ -208,6 +229,40 @@ class MemoryBackend(MemoryOperating):
                 lost=tuple(claim for claim in claims if claim not in held),
                 cancelled=tuple(claim for claim, row in held.items() if row.cancel_requested_at is not None),
             )
+
+    def review(self, claims: Sequence[Claim]) -> Extension:
+        with self._lock:
+            held = {claim: row for claim in claims if (row := self._held(claim)) is not None}
+            return Extension(
+                lost=tuple(claim for claim in claims if claim not in held),
+                cancelled=tuple(claim for claim, row in held.items() if row.cancel_requested_at is not None),
+            )
+
+    def held_by(self, owner: str) -> list[tuple[str, int]]:
+        with self._lock:
+            running = (row for row in self._rows.values() if row.status is JobStatus.IN_PROGRESS)
+            return [(row.id, row.fence) for row in running if row.lease_owner == owner]
+
+    def progress(self, reports: Sequence[Progress]) -> None:
+        with self.atomic():
+            for one in reports:
+                if self._held(one):
+                    self._change(one.id, progress=json.loads(one.report))
+
+    def enlist(self, worker: WorkerRecord) -> None:
+        with self._lock:
+            now = self._now()
+            self._workers[worker.owner] = replace(worker, seen_at=now)
+            day_ago = now - timedelta(days=1)
+            self._workers = {owner: one for owner, one in self._workers.items() if one.seen_at > day_ago}
+
+    def dismiss(self, owner: str) -> None:
+        with self._lock:
+            self._workers.pop(owner, None)
+
+    def workers(self) -> list[WorkerRecord]:
+        with self._lock:
+            return sorted(self._workers.values(), key=lambda one: (one.name, one.owner))
 
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         with self.atomic():

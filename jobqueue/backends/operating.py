@@ -46,7 +46,7 @@ class Operating(Backend):
     def reporting(self) -> AbstractContextManager[None]:
         """Turn a missing table into one sentence that tells to migrate."""
 
-    def _operate(self, work: Callable[[], T]) -> T:
+    def operate(self, work: Callable[[], T]) -> T:
         def in_transaction() -> T:
             with self.write():
                 return work()
@@ -92,7 +92,7 @@ class Operating(Backend):
             return [QueueStats(**row) for row in rows]
 
     def retry(self, ids: Sequence[str]) -> Handled:
-        return self._operate(lambda: self._retry(ids))
+        return self.operate(lambda: self._retry(ids))
 
     def _retry(self, ids: Sequence[str]) -> Handled:
         rows, now = self._locked(ids), self.now()
@@ -133,7 +133,7 @@ class Operating(Backend):
         return True
 
     def cancel(self, ids: Sequence[str]) -> Handled:
-        return self._operate(lambda: self._cancel(ids))
+        return self.operate(lambda: self._cancel(ids))
 
     def _cancel(self, ids: Sequence[str]) -> Handled:
         rows, now = self._locked(ids), self.now()
@@ -154,7 +154,7 @@ class Operating(Backend):
         return Handled(tuple(live), tuple(refused))
 
     def purge(self, ids: Sequence[str]) -> Handled:
-        return self._operate(lambda: self._purge(ids))
+        return self.operate(lambda: self._purge(ids))
 
     def _purge(self, ids: Sequence[str]) -> Handled:
         rows = self._locked(ids)
@@ -172,13 +172,13 @@ class Operating(Backend):
             )
             return made
 
-        return self._operate(work)
+        return self.operate(work)
 
     def resume(self, scope: Scope, name: str) -> bool:
         def work() -> bool:
             return bool(PauseRow.objects.using(self.alias).filter(scope=scope.value, name=name).delete()[0])
 
-        return self._operate(work)
+        return self.operate(work)
 
     def pauses(self) -> list[Pause]:
         with self.reporting():

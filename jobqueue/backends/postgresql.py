@@ -61,12 +61,12 @@ class PostgresBackend(SqlBackend):
 
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
         with self.reporting():
-            if request and all(one.move is Move.COMPLETE for one in settlements):
+            if request and all(one.move is Move.COMPLETE and not one.children for one in settlements):
                 return self._complete_and_claim(owner, settlements, request)
-            with self.write():  # failures write history too: more than one statement
-                unaccepted = self.settle_and_remember(settlements)
+            with self.write():  # history and follow-up jobs: more than one statement
+                settled = self.settle_and_remember(settlements)
                 claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
-                return replace(claimed, refused=unaccepted)
+                return replace(claimed, refused=settled.refused, followed=settled.followed)
 
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
         """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
@@ -156,6 +156,8 @@ def _values(draft: Draft) -> dict[str, Any]:
         "unique_key": draft.unique_key,
         "max_retries": draft.max_retries,
         "tenant": draft.tenant,
+        "workspace": draft.workspace,
+        "parent_id": draft.parent_id,
         "timeout": _in_seconds(draft.timeout),
         "context": draft.context,
         "expires_at": draft.expires_at and to_text(draft.expires_at),

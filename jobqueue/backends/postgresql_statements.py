@@ -16,7 +16,7 @@ def _only(what: str, **known: str) -> str:
 _DUE_AT = "coalesce({at}::timestamptz, @now + {delay} * interval '1 second')"
 INSERT = f"""
 INSERT INTO job_queue ({INSERT_COLUMNS})
-VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::timestamptz,
+VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::timestamptz,
         {_DUE_AT.format(at="%s", delay="%s")}, @now, @now)
 ON CONFLICT DO NOTHING RETURNING id
 """
@@ -24,11 +24,12 @@ ON CONFLICT DO NOTHING RETURNING id
 INSERT_ALL = f"""
 INSERT INTO job_queue ({INSERT_COLUMNS})
 SELECT id, type, queue, priority, payload::jsonb, payload_version, idempotency_key, unique_key, max_retries, tenant,
-       timeout, context::jsonb, expires_at, {_DUE_AT.format(at="scheduled_at", delay="delay")}, @now, @now
+       workspace, parent_id, timeout, context::jsonb, expires_at,
+       {_DUE_AT.format(at="scheduled_at", delay="delay")}, @now, @now
   FROM json_to_recordset(%s::json) AS d(
        id text, type text, queue text, priority smallint, payload text, payload_version integer, idempotency_key text,
-       unique_key text, max_retries integer, tenant text, timeout double precision, context text,
-       expires_at timestamptz, scheduled_at timestamptz, delay double precision)
+       unique_key text, max_retries integer, tenant text, workspace text, parent_id text, timeout double precision,
+       context text, expires_at timestamptz, scheduled_at timestamptz, delay double precision)
 ON CONFLICT DO NOTHING RETURNING id
 """
 

@@ -13,20 +13,20 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import OperationalError, ProgrammingError
 
-from jobqueue.backends.operating import Operating
 from jobqueue.backends.wake import Producer
+from jobqueue.backends.watching import Watching
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
 from jobqueue.models import Attempt
-from jobqueue.records import Admission, Draft, Expired, Receipt, Settlement
+from jobqueue.records import Admission, Draft, Expired, Followed, Receipt, Settled, Settlement
 from jobqueue.states import ACTIVE, MOVES, Move
 
 CHUNK = 1_000
 _KEY_TRIES = 10
 
 INSERT_COLUMNS = (
-    "id, type, queue, priority, payload, payload_version, idempotency_key, unique_key, max_retries, tenant, timeout, "
-    "context, expires_at, scheduled_at, created_at, updated_at"
+    "id, type, queue, priority, payload, payload_version, idempotency_key, unique_key, max_retries, tenant, "
+    "workspace, parent_id, timeout, context, expires_at, scheduled_at, created_at, updated_at"
 )
 
 CLAIM_COLUMNS = (
@@ -61,7 +61,7 @@ SETTLE = f"""
 """
 
 
-class SqlBackend(Operating):
+class SqlBackend(Watching):
     """A backend that keeps jobs in a table of the application's own database, through Django's connection."""
 
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
@@ -174,8 +174,8 @@ class SqlBackend(Operating):
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         """Write settlements through the fence, in the order given; return the claims whose offer was accepted."""
 
-    def settle_and_remember(self, settlements: Sequence[Settlement]) -> tuple[Settlement, ...]:
-        """Settle, write the history of what was accepted, and return what was refused."""
+    def settle_and_remember(self, settlements: Sequence[Settlement]) -> Settled:
+        """Settle, and store the history and the follow-up jobs of what was accepted."""
         # One order for all writers of many rows: no deadlock between two. Of two offers for a claim the first.
         offers = {one.claim: one for one in reversed(settlements)}
         ordered = sorted(offers.values(), key=lambda one: one.claim)
@@ -183,7 +183,25 @@ class SqlBackend(Operating):
         failed = [one for one in ordered if one.failure and one.claim in accepted]
         if failed:
             self._remember(failed)
-        return refused(settlements, accepted)
+        return Settled(
+            refused(settlements, accepted),
+            self._follow([child for one in ordered if one.claim in accepted for child in one.children]),
+        )
+
+    def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:
+        """Store follow-up jobs. Where one of them cannot be, each goes by itself: it shall harm no other."""
+        if not children:
+            return ()
+        try:
+            return tuple(map(Followed, children, self._admit_all(children)))
+        except IdempotencyMismatch:
+            return tuple(self._follow_alone(child) for child in children)
+
+    def _follow_alone(self, child: Draft) -> Followed:
+        try:
+            return Followed(child, self._admit_all([child])[0])
+        except IdempotencyMismatch as error:
+            return Followed(child, None, str(error))
 
     def ran_out(self, rows: Sequence[tuple[Any, ...]]) -> list[Expired]:
         """Make values of claims whose lease ran out; each knows how many others its owner still holds."""
@@ -199,13 +217,14 @@ class SqlBackend(Operating):
             held = dict(cursor.fetchall())
         return [Expired(*(*row[:7], held[row[3]] - 1)) for row in rows]
 
-    def settle_in_transaction(self, settlement: Settlement) -> None:
+    def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
         if not self.in_atomic():
             raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
         with self.reporting():
-            left = self.unit(lambda: self.settle_and_remember([settlement]))
-        if left:
+            settled = self.unit(lambda: self.settle_and_remember([settlement]))
+        if settled.refused:
             raise LeaseLost(settlement.id, settlement.fence)
+        return settled.followed
 
     def _remember(self, settlements: Sequence[Settlement]) -> None:
         ids = [one.id for one in settlements]

@@ -77,9 +77,10 @@ class SqliteBackend(SqlBackend):
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
         def work() -> Cycle:
             with self.write(), self._driver() as driver:
-                refused = self.settle_and_remember(settlements)
+                settled = self.settle_and_remember(settlements)
                 claims, lapsed = self._claim(driver, owner, request) if request else ([], False)
-            return Cycle(refused, tuple(claims), timedelta(0) if lapsed else self._next_due(request, claims))
+            next_due = timedelta(0) if lapsed else self._next_due(request, claims)
+            return Cycle(settled.refused, tuple(claims), next_due, settled.followed)
 
         with self.reporting():
             if not settlements and not self._is_anything_due():
@@ -208,6 +209,8 @@ def _values(draft: Draft, now: datetime) -> Row:
         draft.unique_key,
         draft.max_retries,
         draft.tenant,
+        draft.workspace,
+        draft.parent_id,
         draft.timeout.total_seconds() if draft.timeout else None,
         draft.context,
         to_text(draft.expires_at) if draft.expires_at else None,

@@ -6,7 +6,7 @@ from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS, RAN_OUT_COLUMNS
 from jobqueue.backends.sql import HELD as HELD_BY
 from jobqueue.backends.sql import SETTLE as SETTLE_SET
 
-INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 16)}) ON CONFLICT DO NOTHING"
+INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 18)}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")

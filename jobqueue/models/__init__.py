@@ -1,9 +1,10 @@
-"""The tables: jobs, their history, and what is paused. Schema and reading; the writing is done by the backends."""
+"""The tables: jobs, their history, what is paused, and who works. The backends do the writing."""
 
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.job import Job
 from jobqueue.models.pause import Pause
+from jobqueue.models.worker import Worker
 
-__all__ = ["Attempt", "Job", "Pause"]
+__all__ = ["Attempt", "Job", "Pause", "Worker"]

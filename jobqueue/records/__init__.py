@@ -6,7 +6,8 @@ from jobqueue.records.claim import Claim, ClaimRequest, Cycle, Expired, Extensio
 from jobqueue.records.decision import Again, Alone, Attempt, Dead, Decision, Later, Stopped
 from jobqueue.records.draft import Admission, Draft, Receipt
 from jobqueue.records.job import Handled, JobRecord, PastAttempt, Pause, QueueStats, Refusal, Scope
-from jobqueue.records.outcome import Ending, Failure, Settlement
+from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
+from jobqueue.records.worker import Progress, WorkerRecord, WorkerState
 
 __all__ = [
     "Admission",
@@ -23,16 +24,21 @@ __all__ = [
     "Expired",
     "Extension",
     "Failure",
+    "Followed",
     "Handled",
     "JobRecord",
     "Later",
     "PastAttempt",
     "Pause",
+    "Progress",
     "QueueStats",
     "Receipt",
     "Refusal",
     "Scope",
+    "Settled",
     "Settlement",
     "Stopped",
     "Sweep",
+    "WorkerRecord",
+    "WorkerState",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from jobqueue.records.outcome import Settlement
+from jobqueue.records.outcome import Followed, Settlement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,15 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What one turn of a worker's loop brought: refused settlements, new claims, and the time to the next due job."""
+    """What one turn of a worker's loop brought.
+
+    Refused settlements, new claims, the time to the next due job, and the follow-up jobs of what was completed.
+    """
 
     refused: tuple[Settlement, ...] = ()
     claims: tuple[Claim, ...] = ()
     next_due: timedelta | None = None
+    followed: tuple[Followed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

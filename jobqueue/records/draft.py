@@ -25,6 +25,8 @@ class Draft:
     idempotency_key: str | None = None
     unique_key: str | None = None
     tenant: str | None = None
+    workspace: str | None = None
+    parent_id: str | None = None
     context: str | None = None
 
     @property

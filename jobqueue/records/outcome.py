@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobqueue.records.draft import Draft, Receipt
 from jobqueue.states import Move
 
 MESSAGE_LIMIT = 4_000
@@ -73,7 +74,7 @@ class Settlement(NamedTuple):
     """What an attempt came to, offered by the holder of its claim; stored only if the claim is still held.
 
     ``delay`` moves a job that goes back to its queue; ``None`` leaves it its place. ``failure`` becomes a row of
-    history. Made by the named constructors of ``policy.settling``.
+    history; ``children`` become jobs with the completion. Made by the named constructors of ``policy.settling``.
     """
 
     id: str
@@ -84,8 +85,24 @@ class Settlement(NamedTuple):
     delay: timedelta | None = None
     end_reason: str | None = None
     failure: Failure | None = None
+    children: tuple[Draft, ...] = ()
 
     @property
     def claim(self) -> tuple[str, int]:
         """The claim it settles: no other one has this id and fence."""
         return (self.id, self.fence)
+
+
+class Followed(NamedTuple):
+    """What became of a follow-up job: a receipt, or why there is none (its key belongs to a job of another type)."""
+
+    draft: Draft
+    receipt: Receipt | None
+    refusal: str = ""
+
+
+class Settled(NamedTuple):
+    """What became of settlements: those that were refused, and the follow-up jobs of those that were not."""
+
+    refused: tuple[Settlement, ...] = ()
+    followed: tuple[Followed, ...] = ()

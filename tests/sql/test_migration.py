@@ -11,12 +11,12 @@ from django.db.migrations import AddConstraint, AddIndex, RunSQL
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import CheckConstraint, JSONField, UniqueConstraint
 
-from jobqueue.models import Attempt, Job, Pause
+from jobqueue.models import Attempt, Job, Pause, Worker
 from jobqueue.models.fields import MomentField
 from jobqueue.testing.contract.harness import finish, put, take_one
 from tests.conftest import make_sql_backend
 
-TABLES = {model._meta.db_table: model for model in (Job, Attempt, Pause)}
+TABLES = {model._meta.db_table: model for model in (Job, Attempt, Pause, Worker)}
 
 CANONICAL = [
     "id",
@@ -100,11 +100,16 @@ def bare(default):
     return default and default.split("::")[0].strip("'").replace("true", "1")
 
 
-def test_one_migration_makes_everything():
+def test_the_migrations_make_every_table():
     names = [file.name for file in files("jobqueue.migrations").iterdir() if file.name[0].isdigit()]
-    assert names == ["0001_initial.py"]
-    migration = MigrationLoader(None).get_migration("jobqueue", "0001_initial")
-    made = {operation.options["db_table"] for operation in migration.operations if hasattr(operation, "options")}
+    loader = MigrationLoader(None)
+    operations = [
+        operation
+        for name in sorted(names)
+        for operation in loader.get_migration("jobqueue", name.removesuffix(".py")).operations
+    ]
+    options = [getattr(operation, "options", {}) for operation in operations]
+    made = {one["db_table"] for one in options if isinstance(one, dict) and "db_table" in one}
     assert made == set(TABLES)
 
 
