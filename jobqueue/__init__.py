@@ -27,8 +27,9 @@ from jobqueue.handlers.context import JobContext
 from jobqueue.policy.retry import Exponential, Fixed
 from jobqueue.records import JobRecord, Receipt
 from jobqueue.states import JobStatus
+from jobqueue.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Cancel",

@@ -6,6 +6,7 @@ import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from asgiref.sync import sync_to_async
@@ -17,11 +18,11 @@ from jobqueue.admission import admit
 from jobqueue.errors import InvalidHandler, InvalidOption, JobNotFound, duration
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.keys import payload_key
-from jobqueue.handlers.options import OPTION_NAMES, Options, in_utc
+from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import JobType, job_type, registry
-from jobqueue.ids import new_id
-from jobqueue.policy.retry import Delay, Exponential, RetryPolicy
+from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
+from jobqueue.policy.retry import Delay, Exponential, RetryPolicy, Seconds
 from jobqueue.records import Draft, JobRecord, Receipt
 
 P = ParamSpec("P")
@@ -105,23 +106,7 @@ class Handler(Generic[P, R, E]):
         return payload_key(self.name, {name: values[name] for name in names or values}, nonce)
 
     def _draft(self, payload: object) -> Draft:
-        options, kind = self.options, self.job_type
-        return Draft(
-            id=new_id(),
-            type=kind.name,
-            payload=kind.payload.dump(payload),
-            payload_version=kind.payload.version,
-            queue=options.queue,
-            priority=options.priority,
-            max_retries=options.max_retries,
-            delay=duration(options.delay, "delay"),
-            scheduled_at=in_utc(options.scheduled_at),
-            expires_at=in_utc(options.expires_at),
-            timeout=None if options.timeout is None else duration(options.timeout, "timeout"),
-            idempotency_key=options.idempotency_key,
-            unique_key=options.unique_key,
-            tenant=options.tenant,
-        )
+        return self.job_type.decide(self.options, payload)
 
 
 class ModelHandler(Handler[P, R, [M]], Generic[P, R, M]):
@@ -190,6 +175,8 @@ def job(
     version: int = 1,
     upgraders: Mapping[int, Upgrader] | None = None,
     aliases: Sequence[str] = (),
+    lease: Seconds | None = None,
+    atomic: bool = False,
     **defaults: Any,
 ) -> MakesHandler: ...
 def job(
@@ -202,6 +189,8 @@ def job(
     version: int = 1,
     upgraders: Mapping[int, Upgrader] | None = None,
     aliases: Sequence[str] = (),
+    lease: Seconds | None = None,
+    atomic: bool = False,
     **defaults: Any,
 ) -> Any:
     """Make a handler of a function, bare or with options.
@@ -209,7 +198,9 @@ def job(
     ``name`` is the job type, the function's name by default. ``queue``, ``priority``, ``max_retries`` (attempts in
     all), ``timeout`` and ``delay`` are defaults of its jobs. ``retry`` says how long to wait after a failure;
     ``retry_on`` and ``discard_on`` say which exceptions are worth another attempt. ``version`` and
-    ``upgraders`` let payloads evolve; ``aliases`` are former names that stored jobs may still have.
+    ``upgraders`` let payloads evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how
+    long a worker that is not heard of keeps such a job. ``atomic`` runs the handler and its completion in one
+    transaction of the queue's database: what it writes there happens exactly once.
     """
     if callable(name):
         return job()(name)
@@ -232,11 +223,21 @@ def job(
             aliases=tuple(aliases),
             version=version,
             upgraders=upgraders,
+            lease=_lease(lease),
+            atomic=atomic,
         )
         registry.add(made)
         return handler_of(made)
 
     return make
+
+
+def _lease(given: Seconds | None) -> timedelta | None:
+    """Read a lease; one that ends before it can be renewed would be lost by every job."""
+    length = None if given is None else duration(given, "lease")
+    if length is not None and not SHORTEST_LEASE <= length <= LONGEST_LEASE:
+        raise InvalidOption("lease", f"must be from {SHORTEST_LEASE} to {LONGEST_LEASE}, got {given!r}")
+    return length
 
 
 def _exceptions(option: str, given: object) -> Exceptions:

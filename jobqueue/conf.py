@@ -27,6 +27,10 @@ def _is_seconds(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value < 86_400
 
 
+def _is_capacity(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -42,6 +46,13 @@ SETTINGS: dict[str, Setting] = {
     "MAX_RESULT_BYTES": Setting(262_144, _is_bytes, "a whole number of bytes, at most 64 MiB"),
     # How long a write waits for SQLite's only write lock before DatabaseBusy.
     "BUSY_TIMEOUT": Setting(30.0, _is_seconds, "seconds, above 0 and below a day"),
+    # How long an attempt may take whose type says nothing of it: long enough for honest work, short enough that a hung
+    # job is noticed.
+    "TIMEOUT": Setting(300.0, _is_seconds, "seconds, above 0 and below a day"),
+    # How many jobs may wait in one queue before `jobqueue status` calls it an error; at 80 % it warns. None is refused.
+    "CAPACITY": Setting(10_000, _is_capacity, "a whole number of jobs, from 1 on"),
+    # How the log of a worker is written: as sentences for people, or as one JSON object a line for machines.
+    "LOG_FORMAT": Setting("text", lambda value: value in ("text", "json"), "'text' or 'json'"),
     # Where the wake-up sockets for SQLite live; None takes a private folder in the system's runtime directory.
     "RUNTIME_DIR": Setting(None, lambda value: value is None or _is_text(value), "None or a folder"),
 }

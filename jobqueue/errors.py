@@ -20,6 +20,8 @@ Verdict                          raised by a handler to say what its attempt com
 ├── Snooze                       later, without using up an attempt
 ├── Discard                      never again: a dead letter at once
 └── Cancel                       stop by wish: failed, and not counted as a failure
+
+Interrupted                      raised in a handler that shall stop; let it pass
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
+from enum import StrEnum
 from math import isfinite
 
 from django.core.exceptions import ImproperlyConfigured
@@ -173,3 +176,23 @@ class Cancel(Verdict):
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or "cancelled by its handler")
+
+
+class StopReason(StrEnum):
+    """Why a handler shall stop."""
+
+    TIME_LIMIT = "its time is up"
+    CANCELLED = "it was cancelled"
+    LEASE_LOST = "its lease is lost"
+    SHUTDOWN = "its worker stops"
+
+
+class Interrupted(BaseException):
+    """Raised in a handler that shall stop; clean up and let it pass, for what it stands for is settled elsewhere.
+
+    Not an ``Exception``, so that a handler that catches those to go on with its work does not catch it too.
+    """
+
+    def __init__(self, reason: StopReason = StopReason.TIME_LIMIT) -> None:
+        self.reason = reason
+        super().__init__(f"The attempt shall stop: {reason}.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import Clock
@@ -16,9 +16,11 @@ from jobqueue.records import (
     Claim,
     ClaimRequest,
     Cycle,
+    DeadLetters,
     Draft,
     Expired,
     Extension,
+    Filter,
     Followed,
     Handled,
     JobRecord,
@@ -89,6 +91,10 @@ class Backend(ABC):
         other settlement; one that cannot be stored harms nothing else.
         """
 
+    def atomic_attempt(self) -> AbstractContextManager[object]:
+        """Open the transaction in which an atomic handler works, waiting for the write lock where there is one."""
+        return self.atomic()
+
     @abstractmethod
     def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
         """Store an outcome and its follow-up jobs inside the transaction the handler worked in.
@@ -154,6 +160,32 @@ class Backend(ABC):
     @abstractmethod
     def stats(self) -> list[QueueStats]:
         """Count what waits and what runs, by queue and type."""
+
+    @abstractmethod
+    def dead_letters(self) -> list[DeadLetters]:
+        """Count the dead letters, by queue and type."""
+
+    @abstractmethod
+    def find(
+        self, wanted: Filter, limit: int, after_id: str | None = None, newest_first: bool = False
+    ) -> list[JobRecord]:
+        """Read jobs that a filter lets through, without their history, in order of id, from behind ``after_id`` on."""
+
+    @abstractmethod
+    def find_ids(self, wanted: Filter, limit: int, after_id: str | None = None) -> list[str]:
+        """Read the ids of jobs as ``find`` does, and nothing of what may be large."""
+
+    @abstractmethod
+    def count(self, wanted: Filter, cap: int | None = None) -> int:
+        """Count the jobs that a filter lets through, up to ``cap``."""
+
+    @abstractmethod
+    def ahead_of(self, job: JobRecord, cap: int) -> int:
+        """Count, up to ``cap``, the due jobs that a claim would take before this one; paused ones are not."""
+
+    @abstractmethod
+    def now(self) -> datetime:
+        """Ask the clock that judges leases."""
 
     @abstractmethod
     def retry(self, ids: Sequence[str]) -> Handled:

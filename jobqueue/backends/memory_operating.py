@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM, Clock
-from jobqueue.records import Handled, JobRecord, Pause, QueueStats, Refusal, Scope
+from jobqueue.records import DeadLetters, Filter, Handled, JobRecord, Pause, QueueStats, Refusal, Scope
 from jobqueue.states import ACTIVE, JobStatus, Move, sources, target
 
 logger = logging.getLogger("jobqueue")
@@ -91,6 +93,40 @@ class MemoryOperating(MemoryRows):
                     groups.setdefault((row.queue, row.type), []).append(row)
             return [_stats(queue, kind, rows, now) for (queue, kind), rows in sorted(groups.items())]
 
+    def dead_letters(self) -> list[DeadLetters]:
+        with self._lock:
+            dead = Counter((row.queue, row.type) for row in self._rows.values() if row.status is JobStatus.DEAD_LETTER)
+            return [DeadLetters(*name, count) for name, count in sorted(dead.items())]
+
+    def find(
+        self, wanted: Filter, limit: int, after_id: str | None = None, newest_first: bool = False
+    ) -> list[JobRecord]:
+        with self._lock:
+            rows = [self._rows[job_id] for job_id in sorted(self._rows, reverse=newest_first)]
+        behind = (row for row in rows if after_id is None or (row.id < after_id if newest_first else row.id > after_id))
+        return [replace(row, history=()) for row in islice((row for row in behind if _matches(row, wanted)), limit)]
+
+    def find_ids(self, wanted: Filter, limit: int, after_id: str | None = None) -> list[str]:
+        return [row.id for row in self.find(wanted, limit, after_id)]
+
+    def count(self, wanted: Filter, cap: int | None = None) -> int:
+        found = len(self.find(wanted, len(self._rows)))
+        return found if cap is None else min(found, cap)
+
+    def ahead_of(self, job: JobRecord, cap: int) -> int:
+        def place(row: JobRecord) -> tuple[int, datetime, str]:
+            return row.priority, row.scheduled_at, row.id
+
+        with self._lock:
+            due = [
+                row for row in self._rows.values() if row.status is JobStatus.QUEUED and row.scheduled_at <= self._now()
+            ]
+            free = [row for row in due if not {(Scope.QUEUE, row.queue), (Scope.TYPE, row.type)} & self._pauses.keys()]
+            return min(cap, sum(place(row) < place(job) for row in free))
+
+    def now(self) -> datetime:
+        return self._now()
+
     def retry(self, ids: Sequence[str]) -> Handled:
         return self._each(ids, self._revive)
 
@@ -168,3 +204,16 @@ def _stats(queue: str, kind: str, rows: Sequence[JobRecord], now: datetime) -> Q
     queued = [row for row in rows if row.status is JobStatus.QUEUED]
     due = [row.scheduled_at for row in queued if row.scheduled_at <= now]
     return QueueStats(queue, kind, len(queued), len(queued) - len(due), len(rows) - len(queued), min(due, default=None))
+
+
+def _matches(row: JobRecord, wanted: Filter) -> bool:
+    return (
+        (not wanted.statuses or row.status in wanted.statuses)
+        and (not wanted.types or row.type in wanted.types)
+        and (not wanted.queues or row.queue in wanted.queues)
+        and (wanted.tenant is None or row.tenant == wanted.tenant)
+        and wanted.error.lower() in (row.error or "").lower()
+        and (wanted.created_after is None or row.created_at >= wanted.created_after)
+        and (wanted.created_before is None or row.created_at < wanted.created_before)
+        and row.id.startswith(wanted.id_prefix)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import Any, TypeVar, cast
@@ -45,6 +45,12 @@ class SqliteBackend(SqlBackend):
     @contextmanager
     def write(self) -> Iterator[None]:
         with sqlite_busy.immediate(self.connection), transaction.atomic(using=self.alias):
+            yield
+
+    @contextmanager
+    def atomic_attempt(self) -> Iterator[None]:
+        with ExitStack() as opened:
+            sqlite_busy.patiently(self.connection, lambda: opened.enter_context(self.write()))
             yield
 
     @contextmanager

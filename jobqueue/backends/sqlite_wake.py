@@ -67,6 +67,8 @@ def send_wake_up(connection: BaseDatabaseWrapper) -> None:
 class SqliteListener(Listener):
     """A socket of its own, and a look at `data_version` for commits that nobody announces: a foreign program's."""
 
+    look_every = LOOK_EVERY
+
     def __init__(self, alias: str) -> None:
         self._alias = alias
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -28,6 +28,9 @@ class Producer:
 class Listener(ABC):
     """Hears that jobs were committed."""
 
+    #: How often hear() finds what nobody announces; ``None`` where only announcements are heard.
+    look_every: float | None = None
+
     _looks: tuple[float, ...] = ()
 
     @abstractmethod

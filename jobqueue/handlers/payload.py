@@ -20,6 +20,8 @@ Upgrader = Callable[[dict[str, Any]], dict[str, Any]]
 # What JSON may spell and jsonb cannot hold: NUL, and half of a surrogate pair.
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: What limits the size of each thing; progress is written often, and read as a result is.
+_SIZES = {"payload": "MAX_PAYLOAD_BYTES", "result": "MAX_RESULT_BYTES", "progress": "MAX_RESULT_BYTES"}
 _JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -100,6 +102,15 @@ def dump_result(value: object) -> str | None:
     return _encode(data, "result", ResultRefused)
 
 
+def dump_report(value: dict[str, Any]) -> str:
+    """Write a report of progress as JSON. Raises PayloadRefused."""
+    try:
+        data = to_jsonable_python(value)
+    except ValueError as error:
+        raise PayloadRefused(f"The progress cannot be written as JSON: {error}") from error
+    return _encode(data, "progress", PayloadRefused)
+
+
 def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
     try:
         text = _JSON.encode(data)
@@ -109,7 +120,7 @@ def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
         raise refusal(f"The {what} holds a NUL character, which no jsonb column can store.")
     if not text.isascii() and _SURROGATE.search(text):
         raise refusal(f"The {what} holds half of a surrogate pair, which is not text.")
-    setting = f"MAX_{what.upper()}_BYTES"
+    setting = _SIZES[what]
     size, limit = len(text.encode()), conf.get(setting)
     if size > limit:
         raise refusal(

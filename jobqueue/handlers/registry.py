@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from inspect import iscoroutinefunction
 from typing import Any
 
 from pydantic import PydanticUserError
 
-from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType
-from jobqueue.handlers.context import JobContext
-from jobqueue.handlers.options import Options
+from jobqueue import conf
+from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
+from jobqueue.handlers.context import Attending, JobContext
+from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.payload import PayloadType, Upgrader
 from jobqueue.handlers.signature import Signature
+from jobqueue.ids import new_id
 from jobqueue.policy.retry import RetryPolicy
-from jobqueue.records import Claim
+from jobqueue.records import Assignment, Claim, Draft
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JobType:
     """Everything known of one job type: its function, its payload, its defaults, and how its failures are treated."""
 
@@ -30,10 +35,48 @@ class JobType:
     options: Options = field(default_factory=Options)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     aliases: tuple[str, ...] = ()
+    lease: timedelta | None = None
+    atomic: bool = False
 
-    def call(self, claim: Claim) -> Any:
+    @cached_property
+    def is_async(self) -> bool:
+        """Whether calling it gives a coroutine."""
+        return iscoroutinefunction(self.function)
+
+    @property
+    def timeout(self) -> timedelta:
+        """How long an attempt may take that says nothing of its own."""
+        given = self.options.timeout
+        return duration(conf.get("TIMEOUT") if given is None else given, "timeout")
+
+    def decide(self, options: Options, payload: object) -> Draft:
+        """Decide a job: its payload validated, its options resolved. Raises as ``enqueue`` does."""
+        return Draft(
+            id=new_id(),
+            type=self.name,
+            payload=self.payload.dump(payload),
+            payload_version=self.payload.version,
+            queue=options.queue,
+            priority=options.priority,
+            max_retries=options.max_retries,
+            delay=duration(options.delay, "delay"),
+            scheduled_at=in_utc(options.scheduled_at),
+            expires_at=in_utc(options.expires_at),
+            timeout=None if options.timeout is None else duration(options.timeout, "timeout"),
+            idempotency_key=options.idempotency_key,
+            unique_key=options.unique_key,
+            tenant=options.tenant,
+        )
+
+    def draft(self, *args: Any, **fields: Any) -> Draft:
+        """Decide a job with the type's own options."""
+        return self.decide(self.options, self.signature.payload_of(args, fields))
+
+    def call(self, claim: Claim | Assignment, attendant: Attending | None = None) -> Any:
         """Read the claim's payload and call the function with it; a coroutine function gives a coroutine."""
         payload = self.payload.load(claim.payload, claim.payload_version)
+        if self.signature.context_parameter is None:  # a context costs more than many a handler
+            return self.function(**self.signature.arguments(payload, None))
         context = JobContext(
             job_id=claim.id,
             job_type=claim.type,
@@ -44,6 +87,7 @@ class JobType:
             tenant=claim.tenant,
             workspace=claim.workspace,
             parent_id=claim.parent_id,
+            attendant=attendant,
         )
         return self.function(**self.signature.arguments(payload, context))
 
@@ -64,6 +108,8 @@ def job_type(
     aliases: tuple[str, ...],
     version: int,
     upgraders: Mapping[int, Upgrader] | None,
+    lease: timedelta | None,
+    atomic: bool,
 ) -> JobType:
     """Make a job type of a function; raise InvalidHandler for what cannot be one."""
     if not hasattr(function, "__qualname__"):
@@ -78,6 +124,8 @@ def job_type(
         raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
     if not all(map(callable, (upgraders or {}).values())):
         raise InvalidHandler(f"{where} has upgraders that are no functions.")
+    if atomic and iscoroutinefunction(function):
+        raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
     signature = Signature.of(function, where)
     try:
         payload = PayloadType(signature.form, version, upgraders)
@@ -92,6 +140,8 @@ def job_type(
         options=options,
         policy=policy,
         aliases=aliases,
+        lease=lease,
+        atomic=atomic,
     )
 
 
@@ -117,6 +167,10 @@ class Registry:
                 raise DuplicateJobType(name, known.where, added.where)
         for name in (added.name, *added.aliases):
             self._types[name] = added
+
+    def is_async(self, name: str) -> bool:
+        """Whether a type is known here and its handler is a coroutine function."""
+        return name in self._types and self._types[name].is_async
 
     def get(self, name: str) -> JobType:
         """Find a job type; raise UnknownJobType, with the nearest names, if there is none."""

@@ -59,7 +59,7 @@ class Signature:
             return kwargs[self.payload_parameter]
         return kwargs
 
-    def arguments(self, payload: Any, context: JobContext) -> dict[str, Any]:
+    def arguments(self, payload: Any, context: JobContext | None) -> dict[str, Any]:
         """Say with which arguments the function is called for a payload."""
         if self.payload_parameter is not None:
             arguments = {self.payload_parameter: payload}

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 from jobqueue import signals
+from jobqueue.clock import to_text
+from jobqueue.records import Event, EventKind
 
 logger = logging.getLogger("jobqueue")
+
+_LEVELS = {
+    EventKind.STARTED: logging.DEBUG,
+    EventKind.PROGRESSED: logging.DEBUG,
+    EventKind.RETRIED: logging.WARNING,
+    EventKind.QUARANTINED: logging.WARNING,
+    EventKind.DEAD_LETTERED: logging.ERROR,
+    EventKind.LEASE_LOST: logging.WARNING,
+}
+_FIELDS = ("queue", "attempt", "max_retries", "worker", "duration", "delay", "reason", "error_class", "error")
+_WIDEST_ERROR = 200
 
 
 def connect() -> None:
@@ -17,3 +32,53 @@ def connect() -> None:
 
 def _enqueued(*, job_id: str, job_type: str, queue: str, **_: Any) -> None:
     logger.info("Job enqueued: %s %s", job_type, job_id, extra={"job_id": job_id, "job_type": job_type, "queue": queue})
+
+
+def is_heard() -> bool:
+    """Whether anybody reads the lines of jobs that went well."""
+    return logger.isEnabledFor(logging.INFO)
+
+
+def write(event: Event) -> None:
+    """Write one line about one job."""
+    level = logging.ERROR if event.kind is EventKind.FOLLOWED and event.error else _LEVELS.get(event.kind, logging.INFO)
+    if not logger.isEnabledFor(level):
+        return
+    facts = {name: getattr(event, name) for name in _FIELDS if getattr(event, name) not in (None, "", 0)}
+    extra = {"event": event.kind.value, "job_id": event.job_id, "job_type": event.job_type, **facts}
+    logger.log(level, "%s", _sentence(event), extra=extra)
+
+
+def _sentence(event: Event) -> str:
+    words = f"Job {event.kind.value}: {event.job_type} {event.job_id}"
+    if event.max_retries > 1 and event.kind not in (EventKind.COMPLETED, EventKind.FOLLOWED):
+        words += f", attempt {event.attempt} of {event.max_retries}"
+    if event.duration is not None:
+        words += f", {_length(event.duration)}"
+    if event.delay is not None:
+        words += f", again in {_length(event.delay)}"
+    why = ": ".join(part for part in (event.reason, event.error_class, event.error.split("\n")[0]) if part)
+    return words if not why else f"{words} ({why[:_WIDEST_ERROR]})"
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line: moment, level, message, and every fact that the line carries."""
+
+    _own = frozenset(vars(logging.makeLogRecord({})))
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = {key: value for key, value in vars(record).items() if key not in self._own}
+        line: dict[str, Any] = {
+            "time": to_text(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **facts,
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)

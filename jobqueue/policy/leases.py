@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from jobqueue.policy.retry import decide_lease_lost
 from jobqueue.policy.settling import settled
 from jobqueue.records import Attempt, Ending, Expired, Failure, Settlement
+
+#: A lease is renewed three times in its length; shorter ones would be lost to any hiccup, longer ones are no news.
+SHORTEST_LEASE = timedelta(seconds=2)
+LONGEST_LEASE = timedelta(hours=1)
 
 
 def settle_expired(expired: Expired) -> Settlement:

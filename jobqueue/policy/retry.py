@@ -97,6 +97,18 @@ def decide(policy: RetryPolicy, attempt: Attempt, error: BaseException, *, rng: 
     return Again(policy.delay(attempt.number, rng))
 
 
+def decide_cut_short(policy: RetryPolicy, attempt: Attempt, reason: str, *, rng: Random) -> Decision:
+    """Say what follows an attempt that was ended from outside: its time was up, or its process died.
+
+    No code of the application's is asked, for this is decided where none may run: a delay of its own making is
+    replaced by the default.
+    """
+    if not attempt.left:
+        return Dead(reason)
+    declared = policy.delay if isinstance(policy.delay, (Exponential, Fixed)) else Exponential()
+    return Again(declared(attempt.number, rng))
+
+
 def decide_lease_lost(attempt: Attempt, *, crash_count: int, company: int) -> Decision:
     """Say what becomes of a job whose lease ran out, with ``company`` other jobs of the same owner.
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from jobqueue.records import Again, Alone, Claim, Dead, Decision, Ending, Expired, Failure, Later, Settlement, Stopped
+from jobqueue.records import (
+    Again,
+    Alone,
+    Assignment,
+    Claim,
+    Dead,
+    Decision,
+    Ending,
+    Expired,
+    Failure,
+    Later,
+    Settlement,
+    Stopped,
+)
 from jobqueue.states import Move
 
 
-def completed(claim: Claim, result: str | None = None) -> Settlement:
+def completed(claim: Claim | Assignment, result: str | None = None) -> Settlement:
     """The handler returned; ``result`` is JSON text."""
     return Settlement(claim.id, claim.fence, claim.owner, Move.COMPLETE, result)
 
 
-def released(claim: Claim, message: str = "") -> Settlement:
+def released(claim: Claim | Assignment, message: str = "") -> Settlement:
     """The claim is given back unrun; the attempt does not count and the job keeps its place."""
     failure = Failure.of(Ending.RELEASED, message=message)
     return Settlement(claim.id, claim.fence, claim.owner, Move.RELEASE, failure=failure)
 
 
-def settled(claim: Claim | Expired, decision: Decision, failure: Failure) -> Settlement:
+def settled(claim: Claim | Assignment | Expired, decision: Decision, failure: Failure) -> Settlement:
     """The attempt did not succeed, and ``decision`` says what follows."""
     made = Settlement(claim.id, claim.fence, claim.owner, Move.RETRY, failure=failure)
     match decision:

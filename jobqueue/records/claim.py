@@ -55,6 +55,29 @@ class Claim(NamedTuple):
     owner: str
 
 
+class Assignment(NamedTuple):
+    """What an executor gets of a claim: enough to run the attempt and to settle it."""
+
+    id: str
+    type: str
+    queue: str
+    payload: str
+    payload_version: int
+    attempt: int
+    max_retries: int
+    fence: int
+    owner: str
+    tenant: str | None
+    workspace: str | None
+    parent_id: str | None
+    context: str | None
+
+    @property
+    def claim(self) -> tuple[str, int]:
+        """The claim it is part of."""
+        return (self.id, self.fence)
+
+
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """What one turn of a worker's loop brought.

@@ -56,6 +56,29 @@ class QueueStats:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """How many jobs of one type that came from one queue wait for an operator."""
+
+    queue: str
+    type: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which jobs an operator means; what is left empty leaves none out. Moments are of the job's creation."""
+
+    statuses: frozenset[JobStatus] = frozenset()
+    types: frozenset[str] = frozenset()
+    queues: frozenset[str] = frozenset()
+    tenant: str | None = None
+    error: str = ""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    id_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PastAttempt:
     """One row of a job's history: an attempt that did not succeed."""
 

@@ -1,0 +1,1 @@
+"""One ``runworker``: a supervisor that claims and settles, a zygote that forks, executors that run handlers."""

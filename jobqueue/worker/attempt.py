@@ -1,0 +1,145 @@
+"""One assignment in, one outcome out: read the payload, run the handler, write its result, or judge its failure."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from random import SystemRandom
+from typing import Any, NamedTuple
+
+from jobqueue import backends
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import Cancel, Interrupted, LeaseLost, PayloadInvalid, PayloadTooNew, Snooze, StopReason
+from jobqueue.handlers.context import Drafting
+from jobqueue.handlers.payload import dump_result
+from jobqueue.handlers.registry import JobType, registry
+from jobqueue.observe.failures import failure_of
+from jobqueue.policy.retry import Exponential, RetryPolicy, decide, decide_cut_short
+from jobqueue.policy.settling import completed, released, settled
+from jobqueue.records import Assignment, Attempt, Decision, Draft, Ending, Followed, Settlement, Stopped
+
+#: The system's own dice: those of two forked processes never fall alike.
+_dice = SystemRandom()
+_NO_POLICY = RetryPolicy()
+
+_ENDINGS: tuple[tuple[type[BaseException], Ending], ...] = (
+    (Snooze, Ending.SNOOZED),
+    (Cancel, Ending.CANCELLED),
+    (PayloadTooNew, Ending.RELEASED),
+    (PayloadInvalid, Ending.INVALID),
+)
+
+
+class Outcome(NamedTuple):
+    """What an attempt came to. Without a settlement there is nothing to offer: the claim is lost.
+
+    ``stored`` tells of one that the handler's own transaction has stored, with what became of its follow-up jobs.
+    """
+
+    settlement: Settlement | None
+    stored: bool = False
+    followed: tuple[Followed, ...] = ()
+
+
+class Running:
+    """An attempt while it runs; what its context asks for goes through here."""
+
+    __slots__ = ("_report", "assignment", "began", "children", "kind", "reason")
+
+    def __init__(self, assignment: Assignment, report: Callable[[Assignment, str], None]) -> None:
+        self.assignment = assignment
+        self.began = SYSTEM.monotonic()
+        self.children: tuple[Draft, ...] = ()
+        self.kind: JobType | None = None
+        self.reason: StopReason | None = None
+        self._report = report
+
+    def report(self, text: str) -> None:
+        self._report(self.assignment, text)
+
+    def stop_reason(self) -> StopReason | None:
+        return self.reason
+
+    def follow(self, target: Drafting | str, args: tuple[Any, ...], fields: dict[str, Any]) -> Draft:
+        handler = registry.get(target) if isinstance(target, str) else target
+        draft, own = handler.draft(*args, **fields), self.assignment
+        draft = replace(draft, parent_id=own.id, tenant=draft.tenant or own.tenant, workspace=own.workspace)
+        self.children = (*self.children, draft)
+        return draft
+
+    def completed(self, value: object) -> Settlement:
+        """Make of what the handler returned the settlement that stores it."""
+        made = completed(self.assignment, dump_result(value))
+        return made._replace(children=self.children) if self.children else made
+
+
+def perform(running: Running) -> Outcome:
+    """Run a handler to its end, whatever that is."""
+    try:
+        kind = running.kind = registry.get(running.assignment.type)
+        if kind.atomic:
+            return _in_transaction(kind, running)
+        return Outcome(running.completed(kind.call(running.assignment, running)))
+    except BaseException as error:  # SystemExit too is the end of this attempt, and not of the worker
+        return judged(running, error)
+
+
+async def perform_async(running: Running) -> Outcome:
+    """Run a coroutine handler to its end, whatever that is."""
+    try:
+        kind = running.kind = registry.get(running.assignment.type)
+        return Outcome(running.completed(await kind.call(running.assignment, running)))
+    except BaseException as error:
+        return judged(running, error)
+
+
+def _in_transaction(kind: JobType, running: Running) -> Outcome:
+    """Run a handler in one transaction with its own completion, which is the last thing the transaction does."""
+    backend = backends.current()
+    with backend.atomic_attempt():
+        settlement = running.completed(kind.call(running.assignment, running))
+        followed = backend.settle_in_transaction(settlement)
+        if followed:
+            backend.on_commit(backend.wake)
+    return Outcome(settlement, stored=True, followed=followed)
+
+
+def judged(running: Running, error: BaseException) -> Outcome:
+    """Say what an attempt that did not succeed comes to."""
+    asked = running.reason if isinstance(error, (Interrupted, CancelledError)) else None
+    if asked is StopReason.LEASE_LOST or isinstance(error, LeaseLost):
+        return Outcome(None)
+    if asked is StopReason.SHUTDOWN:
+        return Outcome(released(running.assignment, "its worker stopped"))
+    ending = _ending(error, asked)
+    failure = failure_of(
+        error,
+        ending,
+        job_type=running.assignment.type,
+        payload=running.assignment.payload,
+        duration=timedelta(seconds=SYSTEM.monotonic() - running.began),
+    )
+    return Outcome(settled(running.assignment, _decision(running, error, asked), failure))
+
+
+def _ending(error: BaseException, asked: StopReason | None) -> Ending:
+    if asked is not None:
+        return Ending.CANCELLED if asked is StopReason.CANCELLED else Ending.TIMED_OUT
+    return next((ending for kind, ending in _ENDINGS if isinstance(error, kind)), Ending.FAILED)
+
+
+def _decision(running: Running, error: BaseException, asked: StopReason | None) -> Decision:
+    attempt = Attempt(running.assignment.attempt, running.assignment.max_retries)
+    policy = running.kind.policy if running.kind else _NO_POLICY
+    if asked is StopReason.CANCELLED:
+        return Stopped("cancelled")
+    if asked is StopReason.TIME_LIMIT:
+        return decide_cut_short(policy, attempt, "timed out", rng=_dice)
+    try:
+        return decide(policy, attempt, error, rng=_dice)
+    except Exception as mistake:  # the policy's own function failed: the job is not to pay for that
+        mistake.add_note(f"raised by the retry function of {running.assignment.type}; the default delay is used")
+        error.__cause__ = error.__cause__ or mistake
+        return decide(replace(policy, delay=Exponential()), attempt, error, rng=_dice)

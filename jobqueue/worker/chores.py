@@ -1,0 +1,116 @@
+"""What a worker does now and then, whatever its jobs do: sweep, say that it is up, and renew its executors."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from pathlib import Path
+
+from jobqueue.clock import SYSTEM
+from jobqueue.policy.leases import settle_expired
+from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
+from jobqueue.records.worker import NEWS_EVERY
+from jobqueue.version import VERSION
+from jobqueue.worker.crew import Member
+from jobqueue.worker.place import Place
+
+logger = logging.getLogger("jobqueue")
+
+SWEEP_EVERY = 30.0
+MEASURE_EVERY = 2.0
+
+
+class Chores:
+    """Each chore knows when it is next due."""
+
+    def __init__(self, place: Place, types: frozenset[str]) -> None:
+        self._place = place
+        self._types = types
+        self._started_at = SYSTEM.now()
+        self._sweep_at = self._news_at = self._measure_at = 0.0
+
+    @property
+    def due(self) -> float:
+        """When the next chore is due."""
+        return max(min(self._sweep_at, self._news_at, self._measure_at), self._place.reach.out_until)
+
+    def act(self) -> None:
+        """Do what is due."""
+        now = SYSTEM.monotonic()
+        if now < self.due:
+            return
+        if now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_EVERY
+            self._sweep(now)
+        if now >= self._news_at:
+            self.tell_news()
+        if now >= self._measure_at:
+            self._measure_at = now + MEASURE_EVERY
+            self._renew_executors()
+
+    def tell_news(self) -> None:
+        """Note in the registry that this worker is up, and how busy it is."""
+        self._news_at = SYSTEM.monotonic() + NEWS_EVERY.total_seconds()
+        place, options = self._place, self._place.options
+        record = WorkerRecord(
+            owner=place.owner,
+            name=options.name or place.owner,
+            host=socket.gethostname()[:255],
+            pid=os.getpid(),
+            version=VERSION,
+            started_at=self._started_at,
+            seen_at=self._started_at,
+            state=WorkerState.STOPPING if place.stopping else WorkerState.RUNNING,
+            processes=options.processes,
+            slots=max(1, options.processes) * options.concurrency,
+            busy=len(place.holdings.running),
+            queues=None if options.queues is None else tuple(sorted(options.queues)),
+            types=tuple(sorted(self._types)),
+        )
+        place.reach.ask(lambda: place.backend.enlist(record))
+
+    def _sweep(self, now: float) -> None:
+        place, types = self._place, dict[tuple[str, int], str]()
+
+        def judge(expired: Expired) -> Settlement:
+            types[expired.id, expired.fence] = expired.type
+            return settle_expired(expired)
+
+        sweep = place.reach.ask(lambda: place.backend.sweep(judge))
+        if sweep is None:
+            return
+        if sweep.look_again:
+            self._sweep_at = now + place.backend.second_look.total_seconds()
+        if sweep.ended:
+            place.teller.tell([place.teller.swept(one, types[one.claim]) for one in sweep.ended])
+        if sweep.expired:
+            logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
+
+    def _renew_executors(self) -> None:
+        """Have executors replaced that ran enough jobs or grew too large."""
+        for member in [one for one in self._place.crew.members if not one.leaving]:
+            reason = self._why_renew(member)
+            if reason:
+                logger.info("Executor %s is replaced: %s", member.pid, reason)
+                self._place.crew.retire(member)
+                self._place.crew.fill()
+
+    def _why_renew(self, member: Member) -> str:
+        options = self._place.options
+        if options.max_jobs_per_process is not None and member.given >= options.max_jobs_per_process:
+            return f"it ran {member.given} jobs"
+        if options.max_rss is not None and member.pid is not None:
+            size = resident(member.pid)
+            if size > options.max_rss:
+                return f"it takes {size} MB"
+        return ""
+
+
+def resident(pid: int) -> int:
+    """Read how much memory a process takes, in MB; 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1_048_576

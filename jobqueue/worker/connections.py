@@ -1,0 +1,61 @@
+"""Django's database connections between two jobs of one thread: kept, healthy, and never in a transaction."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+logger = logging.getLogger("jobqueue")
+
+
+def refresh() -> None:
+    """Have each connection checked when the next handler first uses it: the server may have ended it meanwhile.
+
+    CONN_MAX_AGE is for requests; a slot keeps its connections as long as it has jobs.
+    """
+    connection: Any
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None:
+            connection.health_check_enabled = True
+            connection.health_check_done = False
+
+
+def tidy() -> None:
+    """Close what a handler left unusable, and give up what it left in a transaction."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is None:
+            continue
+        if connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
+            logger.warning("A handler left a transaction open on %r; it is rolled back.", connection.alias)
+            _give_up(connection)
+        elif connection.errors_occurred:
+            _keep_if_usable(connection)
+        if connection.queries_logged:
+            connection.queries_log.clear()
+
+
+def _keep_if_usable(connection: BaseDatabaseWrapper) -> None:
+    if connection.is_usable():
+        connection.errors_occurred = False
+    else:
+        connection.close()
+
+
+def give_up_all() -> None:
+    """Close all connections, in whatever state an interrupted handler left them."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None:
+            _give_up(connection)
+
+
+def _give_up(connection: BaseDatabaseWrapper) -> None:
+    driver = connection.connection
+    del connections[connection.alias]  # the wrapper may believe to be in a transaction for ever
+    try:
+        if driver is not None:
+            driver.close()
+    except Exception:  # it may be broken in any way
+        logger.debug("A connection could not be closed", exc_info=True)

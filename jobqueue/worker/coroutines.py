@@ -1,0 +1,94 @@
+"""One event loop, in a thread of its own, that runs the coroutine handlers of an executor."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from functools import partial
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+
+from jobqueue.worker import connections
+from jobqueue.worker.attempt import Outcome, Running, judged, perform_async
+
+Done = Callable[[Running, Outcome], None]
+
+
+class Coroutines:
+    """Starts coroutine handlers and tells of each that is done; ``flush`` is called when the loop has a moment.
+
+    Each coroutine has a thread-sensitive context of its own: what it does through ``sync_to_async`` and the ORM's
+    async methods happens in one thread, with one connection, that no other coroutine shares at that time.
+    """
+
+    def __init__(self, done: Done, flush: Callable[[], None]) -> None:
+        self._done = done
+        self._flush = flush
+        self._free: list[Context] = []
+        self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
+        self._flushing = False
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="jobqueue-loop", daemon=True).start()
+
+    def submit(self, several: Sequence[Running]) -> None:
+        """Start coroutine handlers; callable from any thread."""
+        self._loop.call_soon_threadsafe(self._start, several)
+
+    def interrupt(self, claim: tuple[str, int]) -> None:
+        """Cancel the task of a claim, if it still runs."""
+
+        def cancel() -> None:
+            if claim in self._tasks:
+                self._tasks[claim].cancel()
+
+        self._loop.call_soon_threadsafe(cancel)
+
+    def _start(self, several: Sequence[Running]) -> None:
+        for running in several:
+            slot = self._free.pop() if self._free else _slot()
+            task = self._task(running, slot.copy())
+            if task.done():
+                self._ended(running, slot, task)
+            else:
+                self._tasks[running.assignment.claim] = task
+                task.add_done_callback(partial(self._ended, running, slot))
+
+    def _task(self, running: Running, context: Context) -> asyncio.Task[Outcome]:
+        if sys.version_info >= (3, 12):  # a handler that waits for nothing never sees the loop's queue
+            return asyncio.Task(perform_async(running), loop=self._loop, context=context, eager_start=True)
+        return self._loop.create_task(perform_async(running), context=context)
+
+    def _ended(self, running: Running, slot: Context, task: asyncio.Task[Outcome]) -> None:
+        self._tasks.pop(running.assignment.claim, None)
+        # A task that was cancelled before its first step has no outcome of its own.
+        outcome = judged(running, asyncio.CancelledError()) if task.cancelled() else task.result()
+        thread = SyncToAsync.context_to_thread_executor.get(slot[SyncToAsync.thread_sensitive_context])
+        if thread is None:
+            self._tell(running, slot, outcome)
+        else:
+            tidied = thread.submit(connections.tidy)
+            tidied.add_done_callback(partial(self._tidied, running, slot, outcome))
+
+    def _tidied(self, running: Running, slot: Context, outcome: Outcome, _: Future[None]) -> None:
+        self._loop.call_soon_threadsafe(self._tell, running, slot, outcome)
+
+    def _tell(self, running: Running, slot: Context, outcome: Outcome) -> None:
+        self._free.append(slot)
+        self._done(running, outcome)
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._pause)
+
+    def _pause(self) -> None:
+        self._flushing = False
+        self._flush()
+
+
+def _slot() -> Context:
+    context = copy_context()
+    context.run(SyncToAsync.thread_sensitive_context.set, ThreadSensitiveContext())
+    return context

@@ -1,0 +1,85 @@
+"""What becomes of the jobs of an executor that died: the culprit pays, the innocent do not, suspects run alone next."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from datetime import timedelta
+from random import SystemRandom
+
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import StopReason
+from jobqueue.handlers.registry import registry
+from jobqueue.policy.retry import RetryPolicy, decide_cut_short
+from jobqueue.policy.settling import released, settled
+from jobqueue.records import Alone, Attempt, Decision, Ending, Failure, Settlement, Stopped
+from jobqueue.worker.crew import Member
+from jobqueue.worker.holdings import Held
+from jobqueue.worker.place import Place
+
+logger = logging.getLogger("jobqueue")
+
+_dice = SystemRandom()
+
+
+def bury(place: Place, member: Member, status: int) -> None:
+    """Settle what a dead executor still held, and forget it; its outcomes must have been read before."""
+    several = list(member.held.values())
+    how = _how(status)
+    if several and not member.doomed:
+        logger.error("Executor %s %s with %s", member.pid, how, _jobs(several))
+    for held in several:
+        settlement = _settlement(held, member, how, in_company=len(several) > 1)
+        if settlement is None:
+            place.holdings.drop(held.key)
+            place.teller.tell([place.teller.lost(held)])
+        else:
+            place.holdings.finish(held, settlement)
+    member.held.clear()
+    place.crew.remove(member)
+
+
+def _settlement(held: Held, member: Member, how: str, *, in_company: bool) -> Settlement | None:
+    if held.reason is StopReason.LEASE_LOST:
+        return None
+    if held.reason is StopReason.CANCELLED:
+        return settled(held.claim, Stopped("cancelled"), _failure(held, Ending.CANCELLED, "it was cancelled"))
+    if held.reason is StopReason.TIME_LIMIT:
+        limit = held.claim.timeout.total_seconds() if held.claim.timeout else _type_limit(held)
+        words = f"it ran longer than its limit of {limit:g} s and did not stop when asked"
+        return settled(held.claim, _decision(held, "timed out"), _failure(held, Ending.TIMED_OUT, words))
+    if member.doomed:
+        return released(held.claim, "its executor was ended for the sake of another job, or of a worker that stops")
+    failure = _failure(held, Ending.CRASHED, f"its process {how} while it ran")
+    if in_company and not member.alone:
+        return settled(held.claim, Alone(), failure)
+    return settled(held.claim, _decision(held, "crashed"), failure)
+
+
+def _decision(held: Held, reason: str) -> Decision:
+    known = held.claim.type in registry.names
+    policy = registry.get(held.claim.type).policy if known else RetryPolicy()
+    return decide_cut_short(policy, Attempt(held.claim.attempt, held.claim.max_retries), reason, rng=_dice)
+
+
+def _type_limit(held: Held) -> float:
+    return registry.get(held.claim.type).timeout.total_seconds()
+
+
+def _failure(held: Held, ending: Ending, message: str) -> Failure:
+    ran = timedelta(seconds=SYSTEM.monotonic() - held.since)
+    return Failure.of(ending, message=message, fingerprint=f"{held.claim.type}:{ending}"[:64], duration=ran)
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+def _jobs(several: list[Held]) -> str:
+    named = ", ".join(f"{held.claim.type} {held.claim.id}" for held in several[:5])
+    return named if len(several) <= 5 else f"{named} and {len(several) - 5} more jobs"

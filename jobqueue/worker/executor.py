@@ -1,0 +1,202 @@
+"""A process, or a thread where there is none, that runs handlers: assignments come in, outcomes go out."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from jobqueue import signals
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import Interrupted, StopReason
+from jobqueue.handlers.registry import registry
+from jobqueue.observe import announce
+from jobqueue.records import Assignment, Event, EventKind
+from jobqueue.worker import connections, wire
+from jobqueue.worker.attempt import Outcome, Running, judged, perform
+from jobqueue.worker.coroutines import Coroutines
+from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.slots import Slots
+from jobqueue.worker.wire import Word
+
+#: A handler that computes gives the interpreter lock to its neighbours after so long; at no measurable cost.
+SWITCH_INTERVAL = 0.0005
+#: Reports of progress are sent on at most so often.
+REPORT_EVERY = 0.1
+
+Claimed = tuple[str, int]
+
+
+class Plan(NamedTuple):
+    """How an executor works: how many slots it has, and how many outcomes it sends at once."""
+
+    slots: int
+    full: int
+
+
+class Executor:
+    """Runs what it is assigned until its channel closes or it is told to exit."""
+
+    def __init__(self, channel: socket.socket, plan: Plan) -> None:
+        self._channel = channel
+        self._outbox = Outbox(channel, plan.full)
+        self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outbox)
+        self._coroutines: Coroutines | None = None
+        self._running: dict[Claimed, Running] = {}
+        self._threads: dict[Claimed, int] = {}
+        self._struck: set[Claimed] = set()
+        self._reports: dict[Claimed, str] = {}
+        self._receivers = announce.Receivers()
+        self._nudge, self._nudged = socket.socketpair()
+        self._told: dict[Word, Callable[[Any], None]] = {
+            Word.ASSIGN: self._assign,
+            Word.STOP: self._stop,
+            Word.DRAIN: self._drain,
+            Word.EVENTS: self._receivers.tell,
+        }
+
+    def serve(self) -> None:
+        """Work until told to exit; a channel that closes means that the supervisor is dead."""
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        signals.executor_started.send_robust(sender=None, pid=os.getpid())
+        self._outbox.say(Word.READY, {"pid": os.getpid(), "listening": announce.is_anybody_listening()})
+        inbox = wire.Inbox()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel, selectors.EVENT_READ)
+            selector.register(self._nudged, selectors.EVENT_READ)
+            next_report: float | None = None
+            while True:
+                wait = None if next_report is None else max(0.0, next_report - SYSTEM.monotonic())
+                ready = {key.fileobj for key, _ in selector.select(wait)}
+                if self._nudged in ready:
+                    self._nudged.recv(64)
+                    next_report = next_report or SYSTEM.monotonic() + REPORT_EVERY
+                if next_report is not None and SYSTEM.monotonic() >= next_report:
+                    next_report = None
+                    self._send_reports()
+                if self._channel in ready and not self._hear(inbox):
+                    return
+
+    def _hear(self, inbox: wire.Inbox) -> bool:
+        """Read what the supervisor says; say whether to go on."""
+        try:
+            data = self._channel.recv(1 << 18)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._stop([[*claim, StopReason.LEASE_LOST] for claim in list(self._running)])
+            return False
+        for word, content in inbox.feed(data):
+            if word is Word.EXIT:
+                return False
+            self._told[word](content)
+        return True
+
+    # Running
+
+    def _assign(self, rows: list[wire.Row]) -> None:
+        several = [Running(one, self._report) for one in wire.assignments(rows)]
+        for running in several:
+            self._running[running.assignment.claim] = running
+        if announce.is_anybody_listening():
+            self._receivers.tell([_started(one.assignment) for one in several])
+        coroutines = [one for one in several if registry.is_async(one.assignment.type)]
+        if coroutines:
+            if self._coroutines is None:
+                self._coroutines = Coroutines(self._done, self._outbox.flush)
+            self._coroutines.submit(coroutines)
+            several = [one for one in several if one not in coroutines]
+        if several:
+            self._slots.submit(several)
+
+    def _run(self, running: Running) -> None:
+        connections.refresh()
+        claim = running.assignment.claim
+        try:
+            outcome = self._interruptible(claim, running)
+        except Interrupted as error:
+            outcome = judged(running, error)
+        if claim in self._struck:
+            self._struck.discard(claim)
+            connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too
+        else:
+            connections.tidy()
+        self._done(running, outcome)
+
+    def _interruptible(self, claim: Claimed, running: Running) -> Outcome:
+        """Run a handler so that an interruption meant for it can never hit what comes after it.
+
+        Whoever takes the claim out of ``_threads`` first decides: the slot, and there will be no interruption; or the
+        one who interrupts, and the slot waits here until the exception is on its way, to be raised before it returns.
+        """
+        self._threads[claim] = threading.get_ident()
+        try:
+            if running.reason is not None and running.reason is not StopReason.SHUTDOWN:
+                raise Interrupted(running.reason)
+            return perform(running)
+        finally:
+            if self._threads.pop(claim, None) is None:
+                while claim not in self._struck:
+                    time.sleep(0)
+
+    def _done(self, running: Running, outcome: Outcome) -> None:
+        self._running.pop(running.assignment.claim, None)
+        settlement = outcome.settlement
+        if outcome.stored:
+            followed = [[one.draft.id, one.draft.type, one.draft.queue, one.refusal] for one in outcome.followed]
+            self._outbox.say(Word.SETTLED, [*running.assignment.claim, followed])
+        elif settlement is None:
+            self._outbox.put([*running.assignment.claim])
+        else:
+            self._outbox.put(wire.settlement_row(settlement))
+
+    # Being asked to stop
+
+    def _stop(self, asked: Iterable[Sequence[Any]]) -> None:
+        for job_id, fence, reason in asked:
+            running = self._running.get((job_id, fence))
+            if running is not None:
+                running.reason = StopReason(reason)
+                if running.reason is not StopReason.SHUTDOWN:
+                    self._interrupt((job_id, fence))
+
+    def _interrupt(self, claim: Claimed) -> None:
+        """Raise Interrupted in the thread of a claim, or cancel its task."""
+        thread = self._threads.pop(claim, None)
+        if thread is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
+            self._struck.add(claim)
+        elif self._coroutines is not None:
+            self._coroutines.interrupt(claim)
+
+    def _drain(self, _: object) -> None:
+        for running in list(self._running.values()):
+            running.reason = running.reason or StopReason.SHUTDOWN
+
+    # Progress
+
+    def _report(self, assignment: Assignment, text: str) -> None:
+        is_first = not self._reports
+        self._reports[assignment.claim] = text
+        if is_first:
+            self._nudge.send(b"!")
+        if signals.progressed.has_listeners():
+            self._receivers.tell([_event(EventKind.PROGRESSED, assignment)._replace(progress=text)])
+
+    def _send_reports(self) -> None:
+        reports, self._reports = self._reports, {}
+        self._outbox.say(Word.PROGRESS, [[*claim, text] for claim, text in reports.items()])
+
+
+def _started(assignment: Assignment) -> Event:
+    return _event(EventKind.STARTED, assignment)
+
+
+def _event(kind: EventKind, one: Assignment) -> Event:
+    return Event(kind, one.id, one.type, one.queue, one.attempt, one.max_retries, one.owner)

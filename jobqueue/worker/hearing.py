@@ -1,0 +1,103 @@
+"""What executors say, taken to where it belongs: outcomes to be stored, reports of progress, and who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import StopReason
+from jobqueue.records import Event, EventKind, Progress
+from jobqueue.worker import wire
+from jobqueue.worker.crew import Member
+from jobqueue.worker.holdings import Claimed, Held
+from jobqueue.worker.place import Place
+from jobqueue.worker.wire import Word
+
+#: Reports of progress are stored at most so often, all together.
+STORE_PROGRESS_EVERY = 0.3
+
+NEVER = float("inf")
+
+
+class Hearing:
+    """Takes in what executors say."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._reports: dict[Claimed, str] = {}
+        self._store_at = 0.0
+        self._heeded: dict[Word, Callable[[Member, Any], None]] = {
+            Word.READY: self._ready,
+            Word.OUTCOMES: self._outcomes,
+            Word.SETTLED: self._settled,
+            Word.PROGRESS: self._progress,
+        }
+
+    @property
+    def due(self) -> float:
+        """When reports of progress are to be stored."""
+        return max(self._store_at, self._place.reach.out_until) if self._reports else NEVER
+
+    def act(self) -> None:
+        """Store the reports of progress, if it is time."""
+        now = SYSTEM.monotonic()
+        if now < self.due:
+            return
+        self._store_at = now + STORE_PROGRESS_EVERY
+        reports, self._reports = self._reports, {}
+        held = [Progress(*key, self._place.owner, text) for key, text in reports.items()]
+        self._place.reach.ask(lambda: self._place.backend.progress(held))
+
+    def hear(self, member: Member) -> None:
+        """Take in what one executor has said."""
+        for word, content in member.hear():
+            self._heeded[word](member, content)
+        if member.leaving:
+            self._place.crew.dismiss_if_idle(member)
+
+    def _ready(self, member: Member, content: dict[str, Any]) -> None:
+        member.listening = bool(content["listening"])
+
+    def _outcomes(self, member: Member, rows: list[wire.Row]) -> None:
+        owner, holdings = self._place.owner, self._place.holdings
+        for row in rows:
+            held = member.held.pop((row[0], row[1]), None)
+            if held is None or held.key not in holdings.running:
+                continue  # given up before it came
+            if len(row) == 2 or held.reason is StopReason.LEASE_LOST:
+                self._lost(held)
+            else:
+                holdings.finish(held, wire.settlement(row, owner))
+
+    def _settled(self, member: Member, content: list[Any]) -> None:
+        """Note that a handler's own transaction has stored its completion."""
+        job_id, fence, followed = content
+        held = member.held.pop((job_id, fence), None)
+        if held is None:
+            return
+        self._place.holdings.drop(held.key)
+        claim = held.claim
+        events = [
+            Event(
+                EventKind.COMPLETED,
+                claim.id,
+                claim.type,
+                claim.queue,
+                claim.attempt,
+                claim.max_retries,
+                self._place.teller.worker,
+                duration=SYSTEM.monotonic() - held.since,
+            )
+        ]
+        events += [
+            Event(EventKind.FOLLOWED, child, kind, queue, error=refusal) for child, kind, queue, refusal in followed
+        ]
+        self._place.teller.tell(events)
+
+    def _progress(self, _member: Member, rows: list[wire.Row]) -> None:
+        self._reports.update({(row[0], row[1]): row[2] for row in rows})
+
+    def _lost(self, held: Held) -> None:
+        self._place.holdings.drop(held.key)
+        self._place.teller.tell([self._place.teller.lost(held)])

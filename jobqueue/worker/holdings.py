@@ -1,0 +1,68 @@
+"""What this worker holds: every claim from the cycle that brought it to the one that stores its settlement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from jobqueue.errors import StopReason
+from jobqueue.records import Claim, Settlement
+
+if TYPE_CHECKING:
+    from jobqueue.worker.crew import Member
+
+Claimed = tuple[str, int]
+
+
+class Held:
+    """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
+
+    __slots__ = ("claim", "deadline", "extended", "lease", "member", "reason", "since")
+
+    def __init__(self, claim: Claim, lease: float, since: float) -> None:
+        self.claim = claim
+        self.lease = lease
+        self.since = since
+        self.extended = since
+        #: When the next step is taken against it: it is asked to stop, then its executor is ended.
+        self.deadline = float("inf")
+        self.member: Member | None = None
+        self.reason: StopReason | None = None
+
+    @property
+    def key(self) -> Claimed:
+        """Which claim it is."""
+        return (self.claim.id, self.claim.fence)
+
+
+class Holdings:
+    """The claims that run, and those that are finished and wait to be stored."""
+
+    def __init__(self) -> None:
+        self.running: dict[Claimed, Held] = {}
+        self.finished: dict[Claimed, tuple[Held, Settlement]] = {}
+        #: No running claim has an earlier deadline.
+        self.nearest = float("inf")
+
+    def __len__(self) -> int:
+        return len(self.running) + len(self.finished)
+
+    def begin(self, several: Iterable[Held]) -> None:
+        """Note claims that were just taken."""
+        for held in several:
+            self.running[held.key] = held
+            self.nearest = min(self.nearest, held.deadline)
+
+    def finish(self, held: Held, settlement: Settlement) -> None:
+        """Note what a claim came to; it is still held, until that is stored."""
+        self.running.pop(held.key, None)
+        self.finished[held.key] = (held, settlement)
+
+    def drop(self, key: Claimed) -> Held | None:
+        """Forget a claim: it is stored, or lost."""
+        finished = self.finished.pop(key, None)
+        return finished[0] if finished else self.running.pop(key, None)
+
+    def everything(self) -> list[Held]:
+        """List what needs its lease."""
+        return [*self.running.values(), *(held for held, _ in self.finished.values())]

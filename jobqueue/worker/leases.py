@@ -1,0 +1,113 @@
+"""Leases: renewed three times in their length, given up in time where they cannot be, and looked at in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import StopReason
+from jobqueue.records import Claim, Extension
+from jobqueue.worker.holdings import Held
+from jobqueue.worker.limits import Limits
+from jobqueue.worker.loop import NEVER
+from jobqueue.worker.place import Place
+from jobqueue.worker.zygote import Zygote
+
+#: How often running jobs are looked at for an operator's wish to stop them.
+REVIEW_EVERY = 0.5
+#: Shorter jobs are not worth a look.
+REVIEW_AFTER = 0.4
+
+
+def margin(lease: float) -> float:
+    """Say how long before its end a lease that was not renewed is given up: time enough to end what runs under it."""
+    return min(5.0, lease / 5)
+
+
+class Leases:
+    """Keeps what is held, and stops what is lost."""
+
+    def __init__(self, place: Place, limits: Limits, zygote: Zygote | None) -> None:
+        self._place = place
+        self._limits = limits
+        self._zygote = zygote
+        self._renew_at = NEVER
+        self._review_at = 0.0
+        self._trusted: float | None = None
+        #: How late each renewal was, in seconds; the latest thousand.
+        self.lateness: list[float] = []
+
+    @property
+    def due(self) -> float:
+        """When there is something to do."""
+        if not len(self._place.holdings):
+            return NEVER
+        now = SYSTEM.monotonic()
+        if self._renew_at == NEVER:
+            self._renew_at = self._next_renewal()
+        return max(min(self._renew_at, self._review_at), self._place.reach.out_until if now < self._renew_at else 0.0)
+
+    def act(self) -> None:
+        """Renew, review, and give up, as far as it is time."""
+        now = SYSTEM.monotonic()
+        if now >= self._renew_at:
+            self._renew(now)
+        if now >= self._review_at and not self._place.reach.is_out(now):
+            self._review(now)
+
+    def _next_renewal(self) -> float:
+        return min((held.extended + held.lease / 3 for held in self._place.holdings.everything()), default=NEVER)
+
+    def _renew(self, now: float) -> None:
+        by_length: dict[float, list[Held]] = {}
+        for held in self._place.holdings.everything():
+            if held.extended + held.lease / 4 <= now:  # those that are due soon go along
+                by_length.setdefault(held.lease, []).append(held)
+        if not self._place.reach.is_out(now):
+            for lease, several in by_length.items():
+                self._extend(several, lease)
+        for held in self._place.holdings.everything():
+            if held.extended + held.lease - 2 * margin(held.lease) <= now:
+                self._limits.ask(held, StopReason.LEASE_LOST, grace=margin(held.lease) / 2)
+        self._trust()
+        self._renew_at = max(self._next_renewal(), now + 0.05)
+
+    def _extend(self, several: Sequence[Held], lease: float) -> None:
+        began = SYSTEM.monotonic()
+        by_claim = {held.claim: held for held in several}
+        found = self._place.reach.ask(
+            lambda: self._place.backend.extend([held.claim for held in several], timedelta(seconds=lease))
+        )
+        if found is None:
+            return
+        unextended = {*found.lost, *found.skipped}
+        for held in several:
+            if held.claim not in unextended:
+                held.extended = began
+        self._heed(found, by_claim)
+
+    def _review(self, now: float) -> None:
+        self._review_at = now + REVIEW_EVERY
+        running = self._place.holdings.running.values()
+        by_claim = {held.claim: held for held in running if held.reason is None and now - held.since > REVIEW_AFTER}
+        if by_claim:
+            found = self._place.reach.ask(lambda: self._place.backend.review(list(by_claim)))
+            if found is not None:
+                self._heed(found, by_claim)
+        if self._trusted is None:
+            self._trust()
+
+    def _heed(self, found: Extension, by_claim: dict[Claim, Held]) -> None:
+        for claim in found.lost:
+            self._limits.ask(by_claim[claim], StopReason.LEASE_LOST)
+        for claim in found.cancelled:
+            self._limits.ask(by_claim[claim], StopReason.CANCELLED)
+
+    def _trust(self) -> None:
+        """Tell the zygote until when this process may be silent: executors end before a lease does."""
+        if self._zygote is None:
+            return
+        ends = [held.extended + held.lease - margin(held.lease) for held in self._place.holdings.running.values()]
+        self._trusted = min(ends, default=None)
+        self._zygote.trust_until(self._trusted)

@@ -1,0 +1,173 @@
+"""The cycle: settle what finished and claim for the free slots, in one transaction, as often as it is worth it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import DatabaseError
+
+from jobqueue.backends.wake import PAUSE
+from jobqueue.clock import SYSTEM
+from jobqueue.handlers.registry import registry
+from jobqueue.policy.settling import settled
+from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Failure, Settlement
+from jobqueue.states import Move, target
+from jobqueue.worker.holdings import Held
+from jobqueue.worker.place import TROUBLE, Place
+
+logger = logging.getLogger("jobqueue")
+
+NEVER = float("inf")
+_COMES_AGAIN = (Move.RETRY, Move.QUARANTINE)
+
+
+class Loop:
+    """Decides when the next cycle is due, and does it."""
+
+    def __init__(self, place: Place, types: frozenset[str]) -> None:
+        self._place = place
+        self._types = types
+        kinds = {name: registry.get(name) for name in registry.names}
+        self._limits = {name: kind.timeout.total_seconds() for name, kind in kinds.items()}
+        self._leases = {name: kind.lease for name, kind in kinds.items() if kind.lease}
+        self._looks: list[float] = [0.0]
+        self.taken = 0
+        self.found_nothing = False
+
+    @property
+    def limit(self) -> int:
+        """How many jobs may be claimed now."""
+        if self._place.stopping:
+            return 0
+        most = self._place.options.max_jobs
+        return self._place.crew.free if most is None else min(self._place.crew.free, most - self.taken)
+
+    @property
+    def due(self) -> float:
+        """When the next cycle is worth it."""
+        if self._place.holdings.finished:
+            return 0.0
+        return self._looks[0] if self._looks and self.limit > 0 else NEVER
+
+    def woken(self) -> None:
+        """Look now, and again when what producers held back has been committed."""
+        now = SYSTEM.monotonic()
+        self._look_at(now, now + PAUSE, now + 2 * PAUSE)
+
+    def _look_at(self, *moments: float) -> None:
+        self._looks = sorted({*self._looks, *moments})
+
+    def turn(self) -> None:
+        """Do one cycle, if it is due."""
+        began = SYSTEM.monotonic()
+        if self.due > began or self._place.reach.is_out(began):
+            return
+        offers = [settlement for _, settlement in self._place.holdings.finished.values()]
+        limit = self.limit
+        request = self._request(limit) if limit > 0 else None
+        cycle = self._place.reach.ask(lambda: self._cycle(offers, request))
+        if cycle is None:
+            return
+        self._told(offers, cycle)
+        if request is not None:
+            self._plan_next(began, cycle, limit)
+            self._begin(cycle.claims, began)
+
+    def _request(self, limit: int) -> ClaimRequest:
+        options = self._place.options
+        return ClaimRequest(
+            limit=limit,
+            types=self._types,
+            queues=options.queues,
+            lease=timedelta(seconds=options.lease),
+            leases=self._leases,
+        )
+
+    def _cycle(self, offers: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        backend, owner = self._place.backend, self._place.owner
+        try:
+            return backend.cycle(owner, offers, request)
+        except TROUBLE:
+            raise
+        except DatabaseError:
+            if not offers:
+                raise
+            logger.exception("A batch of settlements was refused by the database; they are stored one by one")
+        refused = [one for offer in offers for one in self._settle_alone(offer)]
+        return Cycle(tuple(refused), next_due=timedelta(0))
+
+    def _settle_alone(self, offer: Settlement) -> tuple[Settlement, ...]:
+        """Store one settlement; where the database cannot hold what it says, the job is a dead letter that says so."""
+        backend, owner = self._place.backend, self._place.owner
+        try:
+            return backend.cycle(owner, [offer]).refused
+        except TROUBLE:
+            raise
+        except DatabaseError as error:
+            held, _ = self._place.holdings.finished[offer.claim]
+            failure = Failure.of(
+                Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
+            )
+            return backend.cycle(owner, [settled(held.claim, Dead("unusable result"), failure)]).refused
+
+    # What came of it
+
+    def _told(self, offers: Sequence[Settlement], cycle: Cycle) -> None:
+        place = self._place
+        refused = {one.claim for one in cycle.refused}
+        heard = place.teller.is_heard
+        events = []
+        for offer in offers:
+            held = place.holdings.drop(offer.claim)
+            if offer.claim not in refused and offer.move in _COMES_AGAIN:
+                place.awaited.add(offer.id)
+            if held is not None and heard:
+                kept = offer.claim not in refused
+                events.append(place.teller.stored(held, offer) if kept else place.teller.lost(held))
+        if cycle.followed:
+            place.reach.ask(place.backend.wake)
+            events += place.teller.followed(cycle.followed)
+        if events:
+            place.teller.tell(events)
+
+    def _plan_next(self, now: float, cycle: Cycle, limit: int) -> None:
+        self._looks = [look for look in self._looks if look > now]
+        pause = self._place.options.poll_interval
+        if cycle.next_due is not None:
+            pause = min(pause, cycle.next_due.total_seconds())
+        full = len(cycle.claims) == limit
+        self.found_nothing = not cycle.claims and cycle.next_due != timedelta(0)
+        self._look_at(now if full else now + pause)
+
+    def _begin(self, claims: Sequence[Claim], began: float) -> None:
+        if not claims:
+            return
+        place = self._place
+        several = []
+        for claim in claims:
+            lease = self._leases.get(claim.type)
+            held = Held(claim, lease.total_seconds() if lease else place.options.lease, began)
+            limit = claim.timeout.total_seconds() if claim.timeout else self._limits.get(claim.type, NEVER)
+            held.deadline = began + limit
+            several.append(held)
+        self.taken += len(claims)
+        if place.awaited:
+            place.awaited.difference_update(claim.id for claim in claims)
+        place.holdings.begin(several)
+        place.crew.give(several)
+
+    # Draining
+
+    def is_drained(self) -> bool:
+        """Whether nothing runs, nothing is due, and nothing that was attempted here waits for another attempt."""
+        if len(self._place.holdings) or not self.found_nothing or self._place.crew.suspects:
+            return False
+        if not self._place.awaited:
+            return True
+        job_id = next(iter(self._place.awaited))
+        record = self._place.reach.ask(lambda: self._place.backend.get(job_id))
+        if record is not None and record.status is not target(Move.RETRY):
+            self._place.awaited.discard(job_id)  # another worker took it, or an operator ended it
+        return False

@@ -1,0 +1,46 @@
+"""What a worker is told: by the command line, by environment variables, or by the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobqueue.errors import InvalidOption
+from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How one worker works. Lengths of time are seconds, ``None`` leaves a limit open; ``queues`` None serves all."""
+
+    queues: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+    excluded_types: frozenset[str] = frozenset()
+    processes: int = 1
+    concurrency: int = 10
+    drain: bool = False
+    max_jobs: int | None = None
+    max_jobs_per_process: int | None = None
+    max_rss: int | None = None
+    poll_interval: float = 1.0
+    lease: float = 60.0
+    shutdown_grace: float = 30.0
+    stop_grace: float = 5.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        shortest, longest = SHORTEST_LEASE.total_seconds(), LONGEST_LEASE.total_seconds()
+        for name, lowest, highest in (
+            ("processes", 0, 256),
+            ("concurrency", 1, 10_000),
+            ("max_jobs", 1, None),
+            ("max_jobs_per_process", 1, None),
+            ("max_rss", 16, None),
+            ("poll_interval", 0.01, 3600),
+            ("lease", shortest, longest),
+            ("shutdown_grace", 0, 86_400),
+            ("stop_grace", 0, 3600),
+        ):
+            value = getattr(self, name)
+            if value is not None and not lowest <= value <= (highest or value):
+                bounds = f"from {lowest:g} to {highest:g}" if highest else f"at least {lowest:g}"
+                raise InvalidOption(f"--{name.replace('_', '-')}", f"must be {bounds}, got {value}")

@@ -1,0 +1,52 @@
+"""What an executor has to say, gathered so that many outcomes travel in one message."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+from jobqueue.worker.wire import Word, pack
+
+
+class Outbox:
+    """Sends to the supervisor from any thread; outcomes are held back until somebody has nothing else to do.
+
+    ``full`` is the number of outcomes that are sent at once, so that the supervisor stores them while others run.
+    """
+
+    def __init__(self, channel: socket.socket, full: int) -> None:
+        self._channel = channel
+        self._full = full
+        self._outcomes: list[Any] = []
+        self._lock = threading.Lock()
+
+    @property
+    def pending(self) -> bool:
+        """Whether outcomes wait to be sent."""
+        return bool(self._outcomes)
+
+    def put(self, outcome: Any) -> None:
+        """Keep an outcome for the next message."""
+        self._outcomes.append(outcome)
+        if len(self._outcomes) >= self._full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send the outcomes that wait."""
+        if self._outcomes:
+            with self._lock:
+                batch, self._outcomes = self._outcomes, []
+                if batch:
+                    self._send(pack(Word.OUTCOMES, batch))
+
+    def say(self, word: Word, content: object) -> None:
+        """Send something else, at once."""
+        with self._lock:
+            self._send(pack(word, content))
+
+    def _send(self, message: bytes) -> None:
+        try:
+            self._channel.sendall(message)
+        except OSError:
+            return  # nobody reads any more: the supervisor is dead, and this process is about to be

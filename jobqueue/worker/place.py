@@ -1,0 +1,98 @@
+"""What the parts of a supervisor share: the backend and the way to it, the claims, the executors, and the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connections
+
+from jobqueue.backends.base import Backend
+from jobqueue.clock import SYSTEM
+from jobqueue.errors import DatabaseBusy, NotMigrated
+from jobqueue.worker.crew import Crew
+from jobqueue.worker.holdings import Holdings
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.telling import Teller
+
+T = TypeVar("T")
+
+logger = logging.getLogger("jobqueue")
+
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 30.0
+#: What says that the database is not there, or will not do anything just now.
+TROUBLE = (OperationalError, InterfaceError, InternalError, NotMigrated)
+
+
+class Reach:
+    """The way to the database: where it is out of reach, calls are put off for longer and longer, up to 30 s."""
+
+    def __init__(self, alias: str, held: Callable[[], int], lease: float) -> None:
+        self.out_until = 0.0
+        self.recoveries = 0
+        self._alias = alias
+        self._held = held
+        self._lease = lease
+        self._pause = 0.0
+        self._since = 0.0
+
+    def is_out(self, now: float) -> bool:
+        """Whether it is too early to try again."""
+        return now < self.out_until
+
+    def ask(self, call: Callable[[], T]) -> T | None:
+        """Make a call; ``None`` says that the database is out of reach."""
+        try:
+            answer = call()
+        except DatabaseBusy:
+            self.out_until = SYSTEM.monotonic() + _FIRST_PAUSE / 5  # somebody writes; it is there
+            return None
+        except TROUBLE as error:
+            self._lost(error)
+            return None
+        if self._pause:
+            self._back()
+        return answer
+
+    def _lost(self, error: Exception) -> None:
+        now = SYSTEM.monotonic()
+        if not self._pause:
+            self._since = now
+            logger.error("The database %r is out of reach: %s", self._alias, _first_line(error))
+        # While jobs run, their leases are at stake; a pause must not be what loses them.
+        longest = min(_LONGEST_PAUSE, self._lease / 10) if self._held() else _LONGEST_PAUSE
+        self._pause = min(max(_FIRST_PAUSE, 2 * self._pause), longest)
+        self.out_until = now + self._pause
+        try:
+            connections[self._alias].close()
+        except DatabaseError:
+            logger.debug("The broken connection could not be closed", exc_info=True)
+
+    def _back(self) -> None:
+        seconds = SYSTEM.monotonic() - self._since
+        logger.warning("The database %r is back after %.1f s", self._alias, seconds)
+        self._pause = 0.0
+        self.recoveries += 1
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class Place:
+    """One supervisor's desk."""
+
+    backend: Backend
+    owner: str
+    options: WorkerOptions
+    holdings: Holdings
+    crew: Crew
+    reach: Reach
+    teller: Teller
+    stopping: bool = False
+    #: Jobs that were attempted here and wait for another attempt: a drain waits for these.
+    awaited: set[str] = field(default_factory=set)

@@ -1,0 +1,95 @@
+"""How a worker comes up: fork first, then ask the database, then say what will be done."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+
+from django.db import connections
+
+from jobqueue import backends, conf
+from jobqueue.backends.base import Backend
+from jobqueue.errors import UnknownJobType
+from jobqueue.handlers.registry import registry
+from jobqueue.version import VERSION
+from jobqueue.worker.executor import Plan
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.supervisor import Supervisor
+from jobqueue.worker.zygote import Zygote
+
+logger = logging.getLogger("jobqueue")
+
+_MANY_SLOTS = 50
+
+
+def can_fork() -> bool:
+    """Whether this system has what executors of their own need."""
+    return hasattr(os, "fork")
+
+
+def plan_of(options: WorkerOptions) -> Plan:
+    """Say how many outcomes an executor sends at once.
+
+    Where a transaction is cheap, half of its slots: the supervisor stores them while the other half runs. Elsewhere, as
+    many as there are: a cycle has a price of its own.
+    """
+    slots, alias = options.concurrency, conf.get("DATABASE")
+    if connections[alias].vendor != "sqlite":
+        return Plan(slots, slots)
+    given = str(connections.settings[alias].get("OPTIONS", {}).get("init_command", "")).lower()
+    is_relaxed = any(f"synchronous={level}" in "".join(given.split()) for level in ("normal", "off", "1", "0"))
+    return Plan(slots, max(1, slots // 2) if is_relaxed or slots > _MANY_SLOTS else slots)
+
+
+def fork_zygote(options: WorkerOptions) -> Zygote | None:
+    """Start the process that forks executors; call it before anything else has begun."""
+    if options.processes == 0:
+        return None
+    connections.close_all()  # some application may have asked its database as it came up
+    if threading.active_count() > 1:
+        logger.warning(
+            "Something in this project starts threads as it comes up, so executors cannot be forked from here: "
+            "each sets Django up for itself, and takes more memory."
+        )
+        return Zygote.start_bare(plan_of(options))
+    return Zygote.start(plan_of(options))
+
+
+def types_of(options: WorkerOptions) -> frozenset[str]:
+    """Say which types a worker takes: all that this release knows, or those it was told, with their aliases."""
+    asked = options.types or frozenset(kind.name for kind in registry)
+    for name in (*asked, *options.excluded_types):
+        if name not in registry.names:
+            raise UnknownJobType(name, registry.names)
+    excluded = {registry.get(name).name for name in options.excluded_types}
+    wanted = {registry.get(name).name for name in asked} - excluded
+    return frozenset(name for name in registry.names if registry.get(name).name in wanted)
+
+
+def supervisor_of(options: WorkerOptions, zygote: Zygote | None) -> Supervisor:
+    """Make the supervisor of a worker."""
+    backend = backends.current()
+    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote)
+
+
+def known_queues(backend: Backend) -> list[str]:
+    """List the queues that a handler names, in which jobs are, or that are paused."""
+    waiting = {one.queue for one in backend.stats()}
+    paused = {one.name for one in backend.pauses() if one.scope == "queue"}
+    return sorted({kind.options.queue for kind in registry} | waiting | paused)
+
+
+def banner(options: WorkerOptions, supervisor: Supervisor) -> Iterator[str]:
+    """Say what a worker does, line by line."""
+    alias = conf.get("DATABASE")
+    settings = connections[alias].settings_dict
+    types = sorted(types_of(options))
+    where = f"{options.processes} executor" + ("s" if options.processes != 1 else "")
+    yield f"jobqueue {VERSION}, worker {supervisor.place.teller.worker}"
+    yield f"  database  {alias} ({connections[alias].vendor}, {settings['NAME']})"
+    yield f"  queues    {', '.join(sorted(options.queues)) if options.queues else 'all'}"
+    yield f"  types     {', '.join(types) or 'none: no handler is registered'}"
+    yield f"  slots     {options.concurrency} in {where if options.processes else 'this process'}"
+    yield f"  limits    lease {options.lease:g} s, {options.shutdown_grace:g} s to end in"

@@ -1,0 +1,204 @@
+"""The process that claims and settles, keeps leases and limits, and runs no handler: one loop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import selectors
+import signal
+
+from jobqueue import signals
+from jobqueue.backends.base import Backend
+from jobqueue.clock import SYSTEM
+from jobqueue.ids import new_owner
+from jobqueue.records import Settlement
+from jobqueue.states import Move
+from jobqueue.worker import deaths
+from jobqueue.worker.chores import Chores
+from jobqueue.worker.crew import Crew, Member
+from jobqueue.worker.executor import Plan
+from jobqueue.worker.hearing import Hearing
+from jobqueue.worker.holdings import Holdings
+from jobqueue.worker.leases import Leases
+from jobqueue.worker.limits import Limits
+from jobqueue.worker.loop import Loop
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.place import Place, Reach
+from jobqueue.worker.shutdown import Shutdown, Signals
+from jobqueue.worker.telling import Teller
+from jobqueue.worker.wake import Ear
+from jobqueue.worker.zygote import Zygote
+
+logger = logging.getLogger("jobqueue")
+
+_LONGEST_WAIT = 5.0
+
+
+class Supervisor:
+    """Runs one worker until it is told to stop, or has done what it was to do."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        alias: str,
+        options: WorkerOptions,
+        types: frozenset[str],
+        plan: Plan,
+        zygote: Zygote | None,
+    ) -> None:
+        self.signals = Signals()
+        self._selector = selectors.DefaultSelector()
+        self._zygote = zygote
+        holdings, owner = Holdings(), new_owner()
+        crew = Crew(plan, options.processes, zygote, self._selector)
+        self.place = Place(
+            backend=backend,
+            owner=owner,
+            options=options,
+            holdings=holdings,
+            crew=crew,
+            reach=Reach(alias, holdings.__len__, options.lease),
+            teller=Teller(crew, options.name or owner),
+        )
+        self.loop = Loop(self.place, types)
+        self.limits = Limits(self.place, may_kill=zygote is not None)
+        self.leases = Leases(self.place, self.limits, zygote)
+        self.chores = Chores(self.place, types)
+        self.hearing = Hearing(self.place)
+        self.shutdown = Shutdown(self.place, self.signals, has_processes=zygote is not None)
+        self.ear = Ear(backend, self._selector)
+        self._recoveries = 0
+        self._failed = False
+
+    def run(self) -> int:
+        """Work; return the exit status: 0 if everything that was taken is stored or given back."""
+        self._begin()
+        while not self._is_over():
+            self._wait()
+            self.shutdown.act()
+            self.limits.act()
+            self.leases.act()
+            self.loop.turn()
+            self.hearing.act()
+            self.chores.act()
+            self._reconcile()
+        return self._end()
+
+    def _begin(self) -> None:
+        self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
+        if self._zygote is not None:
+            self._selector.register(self._zygote.channel, selectors.EVENT_READ, self._zygote)
+        self.ear.open()
+        self.chores.tell_news()
+        signals.worker_started.send_robust(sender=None, worker=self.place.teller.worker)
+        self.place.crew.fill()
+
+    # One turn
+
+    def _wait(self) -> None:
+        """Wait for a word, a signal, a wake-up, or the next thing that is due."""
+        now = SYSTEM.monotonic()
+        parts = (self.loop, self.leases, self.limits, self.chores, self.hearing, self.shutdown)
+        soonest = min(part.due for part in parts)
+        if self.place.reach.is_out(now):
+            soonest = max(soonest, min(self.place.reach.out_until, self.limits.due, self.shutdown.due))
+        elif self.loop.limit > 0:
+            soonest = min(soonest, self.ear.due)
+        ready = self._selector.select(min(_LONGEST_WAIT, max(0.0, soonest - now)))
+        for key, events in ready:
+            self._attend(key.data, events)
+        if self.loop.limit > 0 and self.ear.due <= SYSTEM.monotonic() and self.ear.hear():
+            self.loop.woken()
+
+    def _attend(self, source: object, events: int) -> None:
+        if isinstance(source, Member):
+            if events & selectors.EVENT_WRITE:
+                source.send()
+                self.place.crew.watch(source)
+            if events & selectors.EVENT_READ:
+                self.hearing.hear(source)
+        elif isinstance(source, Zygote):
+            self._hear_zygote(source)
+        elif isinstance(source, Ear):
+            if source.hear():
+                self.loop.woken()
+        elif isinstance(source, Signals):
+            source.hear()
+
+    def _hear_zygote(self, zygote: Zygote) -> None:
+        crew = self.place.crew
+        try:
+            for what, pid, *status in zygote.hear():
+                if what == "forked":
+                    crew.named(pid)
+                elif (member := crew.member(pid)) is not None:
+                    self._mourn(member, status[0])
+        except ConnectionResetError:
+            self._end_without_zygote()
+
+    def _mourn(self, member: Member, status: int) -> None:
+        """Read an executor's last words, settle what it left, and have it replaced."""
+        self.hearing.hear(member)
+        deaths.bury(self.place, member, status)
+        if not self.place.stopping:
+            self.place.crew.fill()
+        self.place.crew.isolate()
+
+    def _end_without_zygote(self) -> None:
+        """The parent of all executors is dead, and so are they; this process can make no new ones."""
+        if self._failed:
+            return
+        logger.critical("The process that forks executors died: this worker ends; start it again")
+        self._failed = True
+        self._selector.unregister(self._zygote.channel)  # type: ignore[union-attr]
+        self.shutdown.begin()
+        for member in list(self.place.crew.members):
+            if member.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(member.pid, signal.SIGKILL)
+            select.select([member.channel], [], [], 1.0)
+            self.hearing.hear(member)
+            deaths.bury(self.place, member, -signal.SIGKILL)
+
+    def _reconcile(self) -> None:
+        """After the database was out of reach, give back what this worker holds and does not know of."""
+        if self._recoveries == self.place.reach.recoveries:
+            return
+        known = {held.key for held in self.place.holdings.everything()}
+        mine = self.place.reach.ask(lambda: self.place.backend.held_by(self.place.owner))
+        if mine is None:
+            return
+        self._recoveries = self.place.reach.recoveries
+        unknown = [Settlement(*key, self.place.owner, Move.RELEASE) for key in mine if key not in known]
+        if unknown:
+            logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
+            self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown))
+
+    # The end
+
+    def _is_over(self) -> bool:
+        place, options = self.place, self.place.options
+        if not place.stopping:
+            done = options.max_jobs is not None and self.loop.taken >= options.max_jobs and not len(place.holdings)
+            if done or (options.drain and self.loop.is_drained()):
+                place.stopping = True
+        if not place.stopping or place.holdings.running:
+            return False
+        return not place.holdings.finished or SYSTEM.monotonic() > self.shutdown.last_words
+
+    def _end(self) -> int:
+        place = self.place
+        self.hearing.act()
+        place.crew.tell_all_to_exit()
+        self.ear.close()
+        place.reach.ask(lambda: place.backend.dismiss(place.owner))
+        if place.holdings.finished:
+            logger.critical(
+                "%d outcomes could not be stored: the database is out of reach. Their jobs run again when their leases "
+                "have ended",
+                len(place.holdings.finished),
+            )
+        signals.worker_stopped.send_robust(sender=None, worker=place.teller.worker)
+        return 1 if self._failed or place.holdings.finished else 0

@@ -1,0 +1,82 @@
+"""From what was stored to an event: for the log, and for the signals, which an executor sends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobqueue.clock import SYSTEM
+from jobqueue.observe import logs
+from jobqueue.records import Event, EventKind, Followed, Settlement
+from jobqueue.states import Move
+from jobqueue.worker.crew import Crew
+from jobqueue.worker.holdings import Held
+from jobqueue.worker.wire import Word
+
+_KINDS = {
+    Move.COMPLETE: EventKind.COMPLETED,
+    Move.RETRY: EventKind.RETRIED,
+    Move.SNOOZE: EventKind.SNOOZED,
+    Move.RELEASE: EventKind.RELEASED,
+    Move.QUARANTINE: EventKind.QUARANTINED,
+    Move.BURY: EventKind.DEAD_LETTERED,
+    Move.CANCEL: EventKind.CANCELLED,
+}
+
+
+class Teller:
+    """Tells what happened to those who want to know; costs next to nothing where nobody does."""
+
+    def __init__(self, crew: Crew, worker: str) -> None:
+        self._crew = crew
+        self.worker = worker
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody wants to know."""
+        return logs.is_heard() or self._crew.listener() is not None
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Log events, and have their signals sent by an executor in which somebody listens."""
+        for event in events:
+            logs.write(event)
+        listener = self._crew.listener()
+        if listener is not None and events:
+            listener.say(Word.EVENTS, [list(event) for event in events])
+            self._crew.watch(listener)
+
+    def stored(self, held: Held, settlement: Settlement) -> Event:
+        """Make the event of a settlement that was stored."""
+        failure = settlement.failure
+        return Event(
+            _KINDS[settlement.move],
+            held.claim.id,
+            held.claim.type,
+            held.claim.queue,
+            held.claim.attempt,
+            held.claim.max_retries,
+            self.worker,
+            duration=SYSTEM.monotonic() - held.since,
+            delay=None if settlement.delay is None else settlement.delay.total_seconds(),
+            reason=settlement.end_reason or (failure.ending if failure else ""),
+            error_class=failure.error_class if failure else "",
+            error=failure.message if failure else "",
+        )
+
+    def lost(self, held: Held) -> Event:
+        """Make the event of a claim that is no longer held."""
+        claim = held.claim
+        return Event(
+            EventKind.LEASE_LOST, claim.id, claim.type, claim.queue, claim.attempt, claim.max_retries, self.worker
+        )
+
+    def swept(self, settlement: Settlement, job_type: str) -> Event:
+        """Make the event of a lease that ran out, whoever held it."""
+        return Event(_KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason="lease lost")
+
+    def followed(self, several: Sequence[Followed]) -> list[Event]:
+        """Make the events of follow-up jobs: those that were stored, and those whose key another type's job has."""
+        return [
+            Event(EventKind.FOLLOWED, one.draft.id, one.draft.type, one.draft.queue, error=one.refusal)
+            for one in several
+            if one.refusal or (one.receipt and one.receipt.created)
+        ]

@@ -1,0 +1,64 @@
+"""Hearing of new jobs: the backend's listener, begun anew where its connection breaks."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+
+from django.db import Error
+
+from jobqueue.backends.base import Backend
+from jobqueue.backends.wake import Listener
+from jobqueue.clock import SYSTEM
+
+logger = logging.getLogger("jobqueue")
+
+NEVER = float("inf")
+_LISTEN_AGAIN = 1.0
+
+
+class Ear:
+    """A listener in the supervisor's selector. Polling covers whatever it does not hear."""
+
+    def __init__(self, backend: Backend, selector: selectors.BaseSelector) -> None:
+        self._backend = backend
+        self._selector = selector
+        self._listener: Listener | None = None
+        self._next = 0.0
+
+    @property
+    def due(self) -> float:
+        """When to look, or to try to listen again."""
+        if self._listener is not None and self._listener.look_every is None:
+            return NEVER
+        return self._next
+
+    def open(self) -> None:
+        """Begin to listen; where that fails, it is tried again."""
+        self._next = SYSTEM.monotonic() + _LISTEN_AGAIN
+        try:
+            self._listener = self._backend.listen()
+        except (Error, OSError) as error:
+            logger.debug("Wake-ups cannot be heard just now: %s", error)
+            return
+        self._selector.register(self._listener.fileno(), selectors.EVENT_READ, self)
+
+    def hear(self) -> bool:
+        """Say whether something was committed since the last look."""
+        if self._listener is None:
+            self.open()
+            return self._listener is not None
+        if self._listener.look_every is not None:
+            self._next = SYSTEM.monotonic() + self._listener.look_every
+        try:
+            return self._listener.hear(0)
+        except (Error, OSError):
+            self.close()
+            return False
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._listener is not None:
+            listener, self._listener = self._listener, None
+            self._selector.unregister(listener.fileno())
+            listener.close()
