@@ -39,6 +39,11 @@ def is_heard() -> bool:
     return logger.isEnabledFor(logging.INFO)
 
 
+def is_debugging() -> bool:
+    """Whether anybody reads the lines of jobs that begin."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
 def write(event: Event) -> None:
     """Write one line about one job."""
     level = logging.ERROR if event.kind is EventKind.FOLLOWED and event.error else _LEVELS.get(event.kind, logging.INFO)

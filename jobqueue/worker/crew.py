@@ -9,12 +9,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jobqueue.clock import SYSTEM
 from jobqueue.worker import wire
 from jobqueue.worker.executor import Executor, Plan
-from jobqueue.worker.holdings import Claimed, Held
+from jobqueue.worker.holdings import NEVER, Claimed, Held, Holdings
 from jobqueue.worker.wire import Word
 from jobqueue.worker.zygote import Zygote
 
+#: How many suspects of a crash run at a time: one that takes long must not keep the innocent waiting behind it, and
+#: those that ate the memory together shall not do it again.
+SOLO_AT_ONCE = 4
 _AT_ONCE = 1 << 18
 
 
@@ -79,12 +83,15 @@ class Member:
 class Crew:
     """Keeps as many executors as it is told to, gives claims to them, and replaces those that leave or die."""
 
-    def __init__(self, plan: Plan, processes: int, zygote: Zygote | None, selector: selectors.BaseSelector) -> None:
+    def __init__(
+        self, plan: Plan, processes: int, zygote: Zygote | None, selector: selectors.BaseSelector, holdings: Holdings
+    ) -> None:
         self.plan = plan
         self.processes = processes
         self.members: list[Member] = []
         self.suspects: deque[Held] = deque()
         self._zygote = zygote
+        self._holdings = holdings
         self._selector = selector
         self._unnamed: deque[Member] = deque()
 
@@ -122,6 +129,7 @@ class Crew:
         rows: dict[Member, list[Held]] = {}
         for held in several:
             if held.claim.crash_count and self._zygote is not None:
+                held.deadline = NEVER
                 self.suspects.append(held)
                 continue
             member = max((one for one in self.members if not one.alone), key=lambda one: one.free)
@@ -132,9 +140,10 @@ class Crew:
         self.isolate()
 
     def isolate(self) -> None:
-        """Start the next suspects, each in an executor of its own; no more of these at a time than of the others."""
-        while self.suspects and sum(one.alone for one in self.members) < max(1, self.processes):
+        """Start the next suspects, each in an executor of its own."""
+        while self.suspects and sum(one.alone for one in self.members) < max(SOLO_AT_ONCE, self.processes):
             held = self.suspects.popleft()
+            self._holdings.begin_anew(held, SYSTEM.monotonic())
             member = self._start(1, alone=True)
             member.held[held.key] = held
             self._assign(member, [held])

@@ -10,14 +10,12 @@ from jobqueue.errors import StopReason
 from jobqueue.records import Event, EventKind, Progress
 from jobqueue.worker import wire
 from jobqueue.worker.crew import Member
-from jobqueue.worker.holdings import Claimed, Held
+from jobqueue.worker.holdings import NEVER, Claimed, Held
 from jobqueue.worker.place import Place
 from jobqueue.worker.wire import Word
 
 #: Reports of progress are stored at most so often, all together.
 STORE_PROGRESS_EVERY = 0.3
-
-NEVER = float("inf")
 
 
 class Hearing:
@@ -77,19 +75,7 @@ class Hearing:
         if held is None:
             return
         self._place.holdings.drop(held.key)
-        claim = held.claim
-        events = [
-            Event(
-                EventKind.COMPLETED,
-                claim.id,
-                claim.type,
-                claim.queue,
-                claim.attempt,
-                claim.max_retries,
-                self._place.teller.worker,
-                duration=SYSTEM.monotonic() - held.since,
-            )
-        ]
+        events = [self._place.teller.completed_itself(held)]
         events += [
             Event(EventKind.FOLLOWED, child, kind, queue, error=refusal) for child, kind, queue, refusal in followed
         ]

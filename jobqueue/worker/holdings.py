@@ -13,19 +13,22 @@ if TYPE_CHECKING:
 
 Claimed = tuple[str, int]
 
+NEVER = float("inf")
+
 
 class Held:
     """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
 
-    __slots__ = ("claim", "deadline", "extended", "lease", "member", "reason", "since")
+    __slots__ = ("claim", "deadline", "extended", "lease", "limit", "member", "reason", "since")
 
-    def __init__(self, claim: Claim, lease: float, since: float) -> None:
+    def __init__(self, claim: Claim, lease: float, limit: float, since: float) -> None:
         self.claim = claim
         self.lease = lease
+        self.limit = limit
         self.since = since
         self.extended = since
         #: When the next step is taken against it: it is asked to stop, then its executor is ended.
-        self.deadline = float("inf")
+        self.deadline = since + limit
         self.member: Member | None = None
         self.reason: StopReason | None = None
 
@@ -52,6 +55,11 @@ class Holdings:
         for held in several:
             self.running[held.key] = held
             self.nearest = min(self.nearest, held.deadline)
+
+    def begin_anew(self, held: Held, now: float) -> None:
+        """Note that a claim begins to run only now: its time limit does not count while it waits in line."""
+        held.since, held.deadline = now, now + held.limit
+        self.nearest = min(self.nearest, held.deadline)
 
     def finish(self, held: Held, settlement: Settlement) -> None:
         """Note what a claim came to; it is still held, until that is stored."""

@@ -8,9 +8,8 @@ from datetime import timedelta
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.records import Claim, Extension
-from jobqueue.worker.holdings import Held
+from jobqueue.worker.holdings import NEVER, Held
 from jobqueue.worker.limits import Limits
-from jobqueue.worker.loop import NEVER
 from jobqueue.worker.place import Place
 from jobqueue.worker.zygote import Zygote
 

@@ -6,14 +6,14 @@ import logging
 
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
+from jobqueue.policy.settling import settled
+from jobqueue.records import Ending, Failure, Stopped
 from jobqueue.worker.crew import Member
-from jobqueue.worker.holdings import Held
+from jobqueue.worker.holdings import NEVER, Held
 from jobqueue.worker.place import Place
 from jobqueue.worker.wire import Word
 
 logger = logging.getLogger("jobqueue")
-
-NEVER = float("inf")
 
 
 class Limits:
@@ -57,11 +57,21 @@ class Limits:
         held.reason = reason
         held.deadline = SYSTEM.monotonic() + (self._place.options.stop_grace if grace is None else grace)
         self._place.holdings.nearest = min(self._place.holdings.nearest, held.deadline)
-        if held in self._place.crew.suspects:
-            self._place.crew.suspects.remove(held)
-        if held.member is not None:
+        if held.member is None:
+            self._take_out_of_line(held, reason)
+        else:
             held.member.say(Word.STOP, [[*held.key, reason.value]])
             self._place.crew.watch(held.member)
+
+    def _take_out_of_line(self, held: Held, reason: StopReason) -> None:
+        """End what waits for an executor of its own, and so does not run yet."""
+        self._place.crew.suspects.remove(held)
+        if reason is StopReason.CANCELLED:
+            failure = Failure.of(Ending.CANCELLED, message="it was cancelled before it ran")
+            self._place.holdings.finish(held, settled(held.claim, Stopped("cancelled"), failure))
+        else:
+            self._place.holdings.drop(held.key)
+            self._place.teller.tell([self._place.teller.lost(held)])
 
     def _condemn(self, held: Held, now: float) -> None:
         """Have an executor end whose handler did not stop; what else runs in it has as long as the handler had."""

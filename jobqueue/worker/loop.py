@@ -14,12 +14,11 @@ from jobqueue.handlers.registry import registry
 from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Failure, Settlement
 from jobqueue.states import Move, target
-from jobqueue.worker.holdings import Held
+from jobqueue.worker.holdings import NEVER, Held
 from jobqueue.worker.place import TROUBLE, Place
 
 logger = logging.getLogger("jobqueue")
 
-NEVER = float("inf")
 _COMES_AGAIN = (Move.RETRY, Move.QUARANTINE)
 
 
@@ -148,15 +147,14 @@ class Loop:
         several = []
         for claim in claims:
             lease = self._leases.get(claim.type)
-            held = Held(claim, lease.total_seconds() if lease else place.options.lease, began)
             limit = claim.timeout.total_seconds() if claim.timeout else self._limits.get(claim.type, NEVER)
-            held.deadline = began + limit
-            several.append(held)
+            several.append(Held(claim, lease.total_seconds() if lease else place.options.lease, limit, began))
         self.taken += len(claims)
         if place.awaited:
             place.awaited.difference_update(claim.id for claim in claims)
         place.holdings.begin(several)
         place.crew.give(several)
+        place.teller.began(several)
 
     # Draining
 

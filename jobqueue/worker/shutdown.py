@@ -9,12 +9,12 @@ import threading
 
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.settling import released
+from jobqueue.worker.holdings import NEVER
 from jobqueue.worker.place import Place
 from jobqueue.worker.wire import Word
 
 logger = logging.getLogger("jobqueue")
 
-NEVER = float("inf")
 #: How long a worker that ends tries to store what it still has to say, if the database is out of reach.
 LAST_WORDS = 2.0
 

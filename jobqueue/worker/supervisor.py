@@ -52,7 +52,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._zygote = zygote
         holdings, owner = Holdings(), new_owner()
-        crew = Crew(plan, options.processes, zygote, self._selector)
+        crew = Crew(plan, options.processes, zygote, self._selector, holdings)
         self.place = Place(
             backend=backend,
             owner=owner,
@@ -114,6 +114,8 @@ class Supervisor:
 
     def _attend(self, source: object, events: int) -> None:
         if isinstance(source, Member):
+            if source not in self.place.crew.members:
+                return  # its death was told in the same breath
             if events & selectors.EVENT_WRITE:
                 source.send()
                 self.place.crew.watch(source)

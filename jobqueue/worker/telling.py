@@ -47,14 +47,7 @@ class Teller:
     def stored(self, held: Held, settlement: Settlement) -> Event:
         """Make the event of a settlement that was stored."""
         failure = settlement.failure
-        return Event(
-            _KINDS[settlement.move],
-            held.claim.id,
-            held.claim.type,
-            held.claim.queue,
-            held.claim.attempt,
-            held.claim.max_retries,
-            self.worker,
+        return self._event(_KINDS[settlement.move], held)._replace(
             duration=SYSTEM.monotonic() - held.since,
             delay=None if settlement.delay is None else settlement.delay.total_seconds(),
             reason=settlement.end_reason or (failure.ending if failure else ""),
@@ -62,12 +55,23 @@ class Teller:
             error=failure.message if failure else "",
         )
 
+    def completed_itself(self, held: Held) -> Event:
+        """Make the event of a completion that the handler's own transaction has stored."""
+        return self._event(EventKind.COMPLETED, held)._replace(duration=SYSTEM.monotonic() - held.since)
+
+    def began(self, several: Sequence[Held]) -> None:
+        """Log what begins to run, for those who want to know everything; the signal is sent where it runs."""
+        if logs.is_debugging():
+            for held in several:
+                logs.write(self._event(EventKind.STARTED, held))
+
+    def _event(self, kind: EventKind, held: Held) -> Event:
+        claim = held.claim
+        return Event(kind, claim.id, claim.type, claim.queue, claim.attempt, claim.max_retries, self.worker)
+
     def lost(self, held: Held) -> Event:
         """Make the event of a claim that is no longer held."""
-        claim = held.claim
-        return Event(
-            EventKind.LEASE_LOST, claim.id, claim.type, claim.queue, claim.attempt, claim.max_retries, self.worker
-        )
+        return self._event(EventKind.LEASE_LOST, held)
 
     def swept(self, settlement: Settlement, job_type: str) -> Event:
         """Make the event of a lease that ran out, whoever held it."""

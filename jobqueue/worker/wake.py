@@ -10,10 +10,10 @@ from django.db import Error
 from jobqueue.backends.base import Backend
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM
+from jobqueue.worker.holdings import NEVER
 
 logger = logging.getLogger("jobqueue")
 
-NEVER = float("inf")
 _LISTEN_AGAIN = 1.0
 
 
