@@ -31,6 +31,11 @@ measures:
   claim    what a claim of 1 and of 50 costs with 1,000 to 1,000,000 jobs in the table, and with 1,000,000 jobs in its
            way (future ones, of a type nobody knows, in a paused queue); on a table never analysed, and after ANALYZE
   wake     from a wake-up after a commit to the waiting process that heard it
+  drain    the whole worker: 20,000 no-op jobs by one executor with 10 and 50 slots
+  pickup   from a commit to the handler's first line in an idle worker; and what an idle worker costs
+  renewal  how late leases are renewed beside a handler that holds the GIL for seconds
+  crash    from kill -9 of an executor to its jobs given back
+  memory   what supervisor, zygote and one executor take
 """
 EPILOG = f"""\
 Everything happens in databases that are made for the run and dropped after it: a SQLite file in the folder for

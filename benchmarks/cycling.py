@@ -30,7 +30,7 @@ def cycles(site: Site) -> Iterator[Figure]:
     def raw() -> float:
         site.fresh()
         site.raw.fill(Crowd(count=count))
-        return count / timing.seconds(lambda: _drain_raw(site, count))
+        return count / timing.seconds(lambda: drain_raw(site, count))
 
     mine, bare = timing.interleaved(REPETITIONS, ours, raw)
     measure = f"settle and claim by {SLOTS}, draining {count:,}"
@@ -51,7 +51,8 @@ def _drain(site: Site, expected: int) -> None:
     _check(drained, expected)
 
 
-def _drain_raw(site: Site, expected: int) -> None:
+def drain_raw(site: Site, expected: int) -> None:
+    """Drain the queue by the fused statement of a hand-written worker."""
     done: Sequence[Held] = ()
     drained = 0
     while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,13 +39,13 @@ class Place:
     address: str
     runtime: str
 
-    def configure(self) -> None:
-        """Make this process a Django project that has nothing but the queue."""
+    def configure(self, apps: Sequence[str] = ("django.contrib.contenttypes",)) -> None:
+        """Make this process a Django project that has the queue, and little else."""
         settings.configure(
             DATABASES={"default": self.database},
             DEBUG=False,
             DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-            INSTALLED_APPS=["django.contrib.contenttypes", "jobqueue"],
+            INSTALLED_APPS=[*apps, "jobqueue"],
             JOBQUEUE={"RUNTIME_DIR": self.runtime},
             SECRET_KEY="for benchmarks",  # noqa: S106 - nothing here is secret
             USE_TZ=True,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from benchmarks import claiming, cycling, enqueueing, waking
+from benchmarks import claiming, cycling, enqueueing, waking, working
 from benchmarks.databases import Place
 from benchmarks.report import Figure
 from benchmarks.site import Site
@@ -20,6 +20,11 @@ MEASURES: dict[str, Measure] = {
     "cycle": cycling.cycles,
     "claim": claiming.claims,
     "wake": waking.wake_ups,
+    "drain": working.drains,
+    "pickup": working.pickups,
+    "renewal": working.renewals,
+    "crash": working.crashes,
+    "memory": working.memory,
 }
 
 

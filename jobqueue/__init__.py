@@ -27,9 +27,7 @@ from jobqueue.handlers.context import JobContext
 from jobqueue.policy.retry import Exponential, Fixed
 from jobqueue.records import JobRecord, Receipt
 from jobqueue.states import JobStatus
-from jobqueue.version import VERSION
-
-__version__ = VERSION
+from jobqueue.version import VERSION as __version__
 
 __all__ = [
     "Cancel",

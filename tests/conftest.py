@@ -13,10 +13,10 @@ from django.test.utils import setup_databases, teardown_databases
 from jobqueue import backends
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
-from jobqueue.models import Attempt, Job, Pause
+from jobqueue.models import Attempt, Job, Pause, Worker
 from jobqueue.testing import VirtualClock
 
-TABLES = (Attempt, Job, Pause)
+TABLES = (Attempt, Job, Pause, Worker)
 
 
 def pytest_configure():

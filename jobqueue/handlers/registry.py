@@ -108,8 +108,8 @@ def job_type(
     aliases: tuple[str, ...],
     version: int,
     upgraders: Mapping[int, Upgrader] | None,
-    lease: timedelta | None,
-    atomic: bool,
+    lease: timedelta | None = None,
+    atomic: bool = False,
 ) -> JobType:
     """Make a job type of a function; raise InvalidHandler for what cannot be one."""
     if not hasattr(function, "__qualname__"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from jobqueue.backends.base import Backend
 from jobqueue.policy.settling import released
-from jobqueue.records import Pause, QueueStats, Refusal, Scope, Stopped
+from jobqueue.records import DeadLetters, Filter, Pause, QueueStats, Refusal, Scope, Stopped
 from jobqueue.states import JobStatus
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import (
@@ -155,3 +157,78 @@ class OperatorContract(Contract):
 
     def test_a_job_that_is_not_there_is_nothing(self, backend: Backend) -> None:
         assert backend.get("nosuch") is None
+
+    def test_dead_letters_are_counted_by_queue_and_type(self, backend: Backend) -> None:
+        assert backend.dead_letters() == []
+        put_all(backend, draft(), draft(), draft("greet", queue="mail"), draft("rare"))
+        for claim in take(backend):
+            bury(backend, claim) if claim.type != "rare" else finish(backend, claim)
+        assert backend.dead_letters() == [DeadLetters("default", "resize", 2), DeadLetters("mail", "greet", 1)]
+
+    def test_a_filter_lets_through_what_it_names(self, backend: Backend, clock: VirtualClock) -> None:
+        early = put(backend, tenant="acme")
+        clock.advance(60)
+        mail = put(backend, "greet", queue="mail")
+        (claim,) = take(backend, 1, types=frozenset({"greet"}))
+        bury(backend, claim)
+
+        def found(**wanted: Any) -> list[str]:
+            assert backend.count(Filter(**wanted)) == len(backend.find_ids(Filter(**wanted), 10))
+            rows = backend.find(Filter(**wanted), 10)
+            assert [row.id for row in rows] == backend.find_ids(Filter(**wanted), 10)
+            return [row.id for row in rows]
+
+        assert found() == [early, mail]
+        assert found(statuses=frozenset({JobStatus.DEAD_LETTER})) == [mail]
+        assert found(statuses=frozenset(JobStatus)) == [early, mail]
+        assert found(types=frozenset({"resize", "nosuch"})) == [early]
+        assert found(queues=frozenset({"mail"})) == [mail]
+        assert found(tenant="acme") == [early]
+        assert found(error="DISK on") == [mail]
+        assert found(error="%") == []
+        assert found(created_after=NOON + timedelta(seconds=60)) == [mail]
+        assert found(created_before=NOON + timedelta(seconds=60)) == [early]
+        assert found(id_prefix=mail) == [mail]
+        assert found(id_prefix="nosuch") == []
+        assert found(queues=frozenset({"mail"}), tenant="acme") == []
+
+    def test_what_is_found_is_read_as_get_reads_it_without_its_history(self, backend: Backend) -> None:
+        put(backend, timeout=timedelta(seconds=2))
+        bury(backend, take_one(backend))
+        (row,) = backend.find(Filter(), 10)
+        assert row == replace(job(backend, row.id), history=())
+        assert len(job(backend, row.id).history) == 1
+
+    def test_pages_follow_each_other_in_order_of_id(self, backend: Backend) -> None:
+        ids = put_all(backend, *(draft() for _ in range(5)))
+        assert [row.id for row in backend.find(Filter(), 2)] == ids[:2]
+        assert backend.find_ids(Filter(), 2, after_id=ids[1]) == ids[2:4]
+        assert backend.find_ids(Filter(), 2, after_id=ids[4]) == []
+        assert [row.id for row in backend.find(Filter(), 2, newest_first=True)] == ids[:2:-1]
+        assert [row.id for row in backend.find(Filter(), 9, ids[2], newest_first=True)] == ids[1::-1]
+
+    def test_a_count_stops_at_its_cap(self, backend: Backend) -> None:
+        put_all(backend, *(draft() for _ in range(5)))
+        assert [backend.count(Filter(), cap) for cap in (2, 5, 9, None)] == [2, 5, 5, 5]
+
+    def test_what_a_claim_takes_first_is_ahead(self, backend: Backend, clock: VirtualClock) -> None:
+        mine = put(backend, delay=timedelta(seconds=5))
+        put_all(
+            backend,
+            draft(),
+            draft(priority=1, delay=timedelta(seconds=9)),
+            draft(priority=1, delay=timedelta(seconds=60)),
+            draft(priority=9),
+            draft(queue="mail"),
+            draft("greet"),
+        )
+        clock.advance(10)
+        assert [backend.ahead_of(job(backend, mine), cap) for cap in (9, 2)] == [4, 2]
+        backend.pause(Scope.QUEUE, "mail")
+        backend.pause(Scope.TYPE, "greet")
+        assert backend.ahead_of(job(backend, mine), 9) == 2
+        assert [claim.id for claim in take(backend, 3)][-1] == mine
+
+    def test_a_backend_tells_the_time_by_which_it_judges(self, backend: Backend, clock: VirtualClock) -> None:
+        clock.advance(7)
+        assert backend.now() == NOON + timedelta(seconds=7)

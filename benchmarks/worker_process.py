@@ -1,0 +1,33 @@
+"""A worker as a user starts it, ``runworker``, on the database of a run; what it is to do comes as one argument."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+from django.core.management import call_command
+
+from benchmarks.databases import Place
+
+#: What most projects have beside the queue; it counts where memory is measured.
+USUAL_APPS = (
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+)
+
+
+def main() -> None:
+    """Run one worker until it is told to stop."""
+    asked = json.loads(sys.argv[1])
+    Place(**asked["place"]).configure(USUAL_APPS)
+    import_module("benchmarks.jobs")  # not before the apps are ready
+    call_command("runworker", verbosity=0, **asked["options"])
+
+
+if __name__ == "__main__":
+    main()

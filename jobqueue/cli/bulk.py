@@ -1,0 +1,202 @@
+"""``retry``, ``retry-all``, ``cancel`` and ``purge``: by id, or by filter once somebody agreed."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jobqueue import control
+from jobqueue.backends import current
+from jobqueue.cli.arguments import Subcommand, add_filters, number, read_filter
+from jobqueue.cli.console import Console
+from jobqueue.cli.exits import OK, WARNING, failure
+from jobqueue.cli.values import counted, plain
+from jobqueue.records import Filter, Handled
+
+IDS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One thing to do to many jobs: to those of the ids, to those of a filter, and how it is told."""
+
+    name: str
+    past: str
+    by_id: Callable[..., Handled]
+    matching: Callable[..., Handled]
+    narrow: Callable[[Filter], Filter]
+    asks_for_ids: bool = False
+
+
+_RETRY = Verb("retry", "retried", control.retry, control.retry_matching, control.retriable)
+_CANCEL = Verb("cancel", "cancelled", control.cancel, control.cancel_matching, control.cancellable)
+_PURGE = Verb("purge", "purged", control.purge, control.purge_matching, control.purgeable, asks_for_ids=True)
+
+
+def _add_ids(parser: argparse.ArgumentParser, count: str) -> None:
+    parser.add_argument("ids", nargs=count, metavar="ID", help="The ids of jobs.")
+
+
+def _add_care(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="Do it without asking.")
+    parser.add_argument("--dry-run", action="store_true", help="Only tell how many jobs are meant.")
+
+
+def _add_bulk(parser: argparse.ArgumentParser) -> None:
+    add_filters(parser)
+    parser.add_argument("--limit", type=number, metavar="N", help="How many jobs at most, in order of id.")
+    _add_care(parser)
+
+
+def _add_retry(parser: argparse.ArgumentParser) -> None:
+    _add_ids(parser, "+")
+
+
+def _add_ids_or_filters(parser: argparse.ArgumentParser) -> None:
+    _add_ids(parser, "*")
+    parser.add_argument("--all", action="store_true", help="Mean all jobs, where no id and no filter is given.")
+    _add_bulk(parser)
+
+
+def _run_of(verb: Verb, *, needs_filter: bool) -> Callable[[dict[str, Any], Console], int]:
+    def run(options: dict[str, Any], console: Console) -> int:
+        wanted = read_filter(options)
+        ids = options.get("ids", [])
+        filtered = wanted != Filter() or bool(options.get("all")) or options["limit"] is not None
+        if ids and filtered:
+            raise failure(f"{verb.name} takes either ids or filters, not both; nothing was changed.")
+        if ids:
+            return _by_id(verb, ids, options, console)
+        if needs_filter and wanted == Filter() and not options["all"]:
+            raise failure(f"{verb.name} which jobs? Give ids or filters, or --all; nothing was changed.")
+        return _by_filter(verb, verb.narrow(wanted), options, console)
+
+    return run
+
+
+def _by_id(verb: Verb, ids: list[str], options: dict[str, Any], console: Console) -> int:
+    if options.get("dry_run"):
+        return _tell_plan(verb, len(set(ids)), console)
+    if verb.asks_for_ids and not options["yes"] and not console.agrees(_question(verb, len(set(ids)))):
+        return _tell_nothing(verb, console, "Nothing was changed.")
+    return _tell(verb, verb.by_id(ids, lambda done: console.progress(done, len(set(ids)))), console)
+
+
+def _by_filter(verb: Verb, wanted: Filter, options: dict[str, Any], console: Console) -> int:
+    total = current().count(wanted, options["limit"])
+    if options["dry_run"]:
+        return _tell_plan(verb, total, console)
+    if not total:
+        return _tell_nothing(verb, console, "No job matches.")
+    if not options["yes"] and not console.agrees(_question(verb, total)):
+        return _tell_nothing(verb, console, "Nothing was changed.")
+    # No more than was agreed to, however many came since.
+    return _tell(verb, verb.matching(wanted, total, lambda done: console.progress(done, total)), console)
+
+
+def _question(verb: Verb, count: int) -> str:
+    return f"{verb.name.capitalize()} {counted(count)}{' with history' if verb.name == 'purge' else ''}?"
+
+
+def _tell_plan(verb: Verb, count: int, console: Console) -> int:
+    if console.as_json:
+        console.document({"verb": verb.name, "dry_run": True, "matching": count})
+    else:
+        console.line(f"{counted(count)} would be {verb.past}.")
+    return OK if count else WARNING
+
+
+def _tell_nothing(verb: Verb, console: Console, why: str) -> int:
+    if console.as_json:
+        console.document({"verb": verb.name, "dry_run": False, "done": [], "refused": []})
+    console.say(why)
+    return WARNING
+
+
+def _tell(verb: Verb, handled: Handled, console: Console) -> int:
+    if console.as_json:
+        console.document({"verb": verb.name, "dry_run": False, **plain(handled)})
+    else:
+        console.line(f"{counted(len(handled.done))} {verb.past}.", console.style.SUCCESS if handled.done else None)
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for refusal in handled.refused:
+        reasons[refusal.reason].append(refusal.id)
+    for reason, ids in reasons.items():
+        some = ", ".join(ids[:IDS_SHOWN]) + (", …" if len(ids) > IDS_SHOWN else "")
+        console.say(f"{counted(len(ids))} refused: {reason} ({some})", console.style.WARNING)
+    return WARNING if handled.refused else OK
+
+
+def _retry(options: dict[str, Any], console: Console) -> int:
+    return _by_id(_RETRY, options["ids"], options, console)
+
+
+_CODES = """\
+exit codes:
+  0  done
+  1  some jobs were refused, none matched, or the answer was no
+  2  the options cannot be read
+  3  nothing was changed; without --yes also where nobody can be asked
+"""
+
+RETRY = Subcommand(
+    "retry",
+    "put failed jobs and dead letters back into their queues, with all their attempts",
+    f"""\
+examples:
+  manage.py jobqueue retry 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
+  manage.py jobqueue retry-all --type send_welcome
+
+{_CODES}""",
+    _add_retry,
+    _retry,
+)
+
+RETRY_ALL = Subcommand(
+    "retry-all",
+    "retry all dead letters that the filters let through",
+    f"""\
+Dead letters alone, unless --status says otherwise: cancelled jobs are failed, and stay so.
+
+examples:
+  manage.py jobqueue retry-all --error "connection refused" --dry-run
+  manage.py jobqueue retry-all --type send_welcome --yes
+  manage.py jobqueue retry-all --status failed --status dead_letter --created-after 2h
+
+{_CODES}""",
+    _add_bulk,
+    _run_of(_RETRY, needs_filter=False),
+)
+
+CANCEL = Subcommand(
+    "cancel",
+    "end queued jobs as failed, and ask running ones to stop",
+    f"""\
+examples:
+  manage.py jobqueue cancel 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
+  manage.py jobqueue cancel --queue mail --status queued
+  manage.py jobqueue cancel --all --dry-run
+
+{_CODES}""",
+    _add_ids_or_filters,
+    _run_of(_CANCEL, needs_filter=True),
+)
+
+PURGE = Subcommand(
+    "purge",
+    "delete jobs and their history; it cannot be undone",
+    f"""\
+By filter, jobs that have ended are meant; queued ones only with --status queued. What runs is never deleted.
+
+examples:
+  manage.py jobqueue purge 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
+  manage.py jobqueue purge --status completed --older-than 30d --yes
+  manage.py jobqueue purge --all --dry-run
+
+{_CODES}""",
+    _add_ids_or_filters,
+    _run_of(_PURGE, needs_filter=True),
+)

@@ -1,0 +1,98 @@
+"""``enqueue``: one job by the name of its type."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from jobqueue.api import enqueue
+from jobqueue.cli.arguments import Subcommand, length, number
+from jobqueue.cli.console import Console
+from jobqueue.cli.exits import OK, failure
+from jobqueue.policy.redaction import redact_text
+from jobqueue.records import Receipt
+
+_OPTIONS = ("queue", "priority", "max_retries", "delay", "timeout", "tenant", "idempotency_key", "unique_key")
+MISTAKES_SHOWN = 5
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("type", metavar="TYPE", help="The job type: the handler's name.")
+    parser.add_argument("payload", nargs="?", metavar="JSON", help="The payload; - reads it from stdin. Default: {}.")
+    parser.add_argument("--queue", metavar="NAME", help="The queue; default: the type's.")
+    parser.add_argument("--priority", type=number, metavar="N", help="1 runs first, 10 last; default: the type's.")
+    parser.add_argument("--delay", type=length, metavar="TIME", help="Due so much later: 90s, 5m, 2h, 3d, 1w.")
+    parser.add_argument("--timeout", type=length, metavar="TIME", help="How long an attempt may take: 90s, 5m, 2h.")
+    parser.add_argument("--max-retries", type=number, metavar="N", help="How many attempts it gets in all.")
+    parser.add_argument("--tenant", metavar="NAME", help="The tenant.")
+    key = parser.add_mutually_exclusive_group()
+    key.add_argument("--key", metavar="KEY", dest="idempotency_key", help="Once for as long as the job is kept.")
+    key.add_argument("--unique-key", metavar="KEY", help="Once while it is queued or in progress.")
+
+
+def _run(options: dict[str, Any], console: Console) -> int:
+    given = {name: options[name] for name in _OPTIONS if options[name] is not None}
+    payload = _payload(options["payload"])
+    try:
+        receipt = enqueue(options["type"], payload, **given)
+    except ValidationError as error:
+        _refuse(options["type"], error)
+    _tell(receipt, options["type"], console)
+    return OK
+
+
+def _payload(text: str | None) -> object:
+    if text is None:
+        return {}
+    try:
+        return json.loads(sys.stdin.read() if text == "-" else text)
+    except (ValueError, RecursionError) as error:
+        raise failure(f"The payload is not JSON: {error}. Nothing was enqueued.") from error
+
+
+def _refuse(job_type: str, error: ValidationError) -> NoReturn:
+    """Tell each mistake without the value: it may be a secret, and stderr may be a log."""
+    mistakes = error.errors(include_url=False, include_input=False, include_context=False)
+    told = [
+        f"{'.'.join(map(str, one['loc'])) or 'payload'}: {redact_text(one['msg'])}" for one in mistakes[:MISTAKES_SHOWN]
+    ]
+    more = f"; and {len(mistakes) - MISTAKES_SHOWN} more" if len(mistakes) > MISTAKES_SHOWN else ""
+    raise failure(f"The payload does not fit {job_type}: {'; '.join(told)}{more}. Nothing was enqueued.") from error
+
+
+def _tell(receipt: Receipt, job_type: str, console: Console) -> None:
+    if console.as_json:
+        outcome = {"id": receipt.id, "outcome": receipt.outcome.value, "payload_differs": receipt.payload_differs}
+        console.document(outcome)
+    else:
+        console.line(receipt.id)
+    if receipt.created:
+        console.say(f"Enqueued {job_type}.", console.style.SUCCESS)
+    else:
+        differs = ", and its payload differs" if receipt.payload_differs else ""
+        console.say(f"The key is taken: job {receipt.id} is there already{differs}.", console.style.WARNING)
+
+
+ENQUEUE = Subcommand(
+    "enqueue",
+    "enqueue a job by the name of its type",
+    """\
+The id goes to stdout. Where the key is taken, it is the id of the job that has it.
+
+examples:
+  manage.py jobqueue enqueue send_welcome '{"user_id": 7}'
+  manage.py jobqueue enqueue send_welcome '{"user_id": 7}' --delay 5m --key welcome-7
+  generate-report | manage.py jobqueue enqueue import_report -
+
+exit codes:
+  0  done, also where a job with the key is there already
+  2  the options cannot be read
+  3  nothing was enqueued: an unknown type, a payload that does not fit, or no database
+""",
+    _add,
+    _run,
+)

@@ -1,0 +1,93 @@
+"""``pause`` and ``resume``: a queue or a type that workers leave alone for a while."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from jobqueue import control
+from jobqueue.backends import current
+from jobqueue.cli.arguments import Subcommand
+from jobqueue.cli.console import Console
+from jobqueue.cli.exits import OK
+from jobqueue.cli.values import plain
+from jobqueue.records import Scope
+
+
+def _add_target(parser: argparse.ArgumentParser, verb: str) -> None:
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--queue", metavar="NAME", help=f"{verb} a queue.")
+    target.add_argument("--type", metavar="NAME", help=f"{verb} a job type, in whatever queue.")
+
+
+def _add_pause(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser, "Pause")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="Why; status and why repeat it.")
+
+
+def _add_resume(parser: argparse.ArgumentParser) -> None:
+    _add_target(parser, "Resume")
+
+
+def _target(options: dict[str, Any]) -> tuple[Scope, str]:
+    scope = Scope.TYPE if options["type"] is not None else Scope.QUEUE
+    return scope, options[scope.value]
+
+
+def _pause(options: dict[str, Any], console: Console) -> int:
+    scope, name = _target(options)
+    changed = control.pause(scope, name, options["reason"])
+    if changed:
+        console.say(f"The {scope} {name} is paused; jobs that run go on, and none is taken from now on.")
+    else:
+        console.say(f"The {scope} {name} was paused already, and keeps its first reason.")
+    _tell(scope, name, changed, console)
+    return OK
+
+
+def _resume(options: dict[str, Any], console: Console) -> int:
+    scope, name = _target(options)
+    changed = control.resume(scope, name)
+    console.say(f"The {scope} {name} runs again." if changed else f"The {scope} {name} was not paused.")
+    _tell(scope, name, changed, console)
+    return OK
+
+
+def _tell(scope: Scope, name: str, changed: bool, console: Console) -> None:
+    if console.as_json:
+        now = next((one for one in current().pauses() if (one.scope, one.name) == (scope, name)), None)
+        console.document({"scope": scope.value, "name": name, "changed": changed, "pause": plain(now)})
+
+
+_CODES = """\
+exit codes:
+  0  done, also where nothing had to change
+  2  the options cannot be read
+  3  nothing was changed
+"""
+
+PAUSE = Subcommand(
+    "pause",
+    "let workers take no more from a queue or of a type",
+    f"""\
+examples:
+  manage.py jobqueue pause --queue mail --reason "the provider is down"
+  manage.py jobqueue pause --type resize_image
+
+{_CODES}""",
+    _add_pause,
+    _pause,
+)
+
+RESUME = Subcommand(
+    "resume",
+    "let workers take again what was paused",
+    f"""\
+examples:
+  manage.py jobqueue resume --queue mail
+  manage.py jobqueue resume --type resize_image
+
+{_CODES}""",
+    _add_resume,
+    _resume,
+)

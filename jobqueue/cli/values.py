@@ -1,0 +1,59 @@
+"""How values are written for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobqueue.clock import to_text
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def plain(value: Any) -> Any:
+    """Make JSON of records: moments as ISO 8601 in UTC, lengths of time as seconds, and whatever is left as text."""
+    if isinstance(value, datetime):
+        return to_text(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (Sequence, frozenset)):
+        return [plain(inner) for inner in value]
+    return str(value)
+
+
+def moment(value: datetime | None) -> str:
+    """Write a moment to the second."""
+    return "-" if value is None else to_text(value)[:19] + "Z"
+
+
+def length(value: timedelta) -> str:
+    """Write a length of time in its two largest units: ``3d 4h``, ``5m 10s``, ``0s``."""
+    seconds = max(int(value.total_seconds()), 0)
+    parts: list[str] = []
+    for unit, size in _UNITS:
+        if seconds >= size or (unit == "s" and not parts):
+            parts.append(f"{seconds // size}{unit}")
+            seconds %= size
+    return " ".join(parts[:2])
+
+
+def ago(value: datetime | None, now: datetime) -> str:
+    """Write how long ago a moment was, or how far ahead it is."""
+    if value is None:
+        return "-"
+    return f"in {length(value - now)}" if value > now else f"{length(now - value)} ago"
+
+
+def counted(count: int, noun: str = "job") -> str:
+    """Write a number of things: ``1 job``, ``2,000 jobs``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,67 @@
+"""``why``: why a job is not running, and what to type about it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from jobqueue.api import get
+from jobqueue.backends import current
+from jobqueue.cli.arguments import Subcommand
+from jobqueue.cli.console import Console
+from jobqueue.cli.exits import OK, WARNING
+from jobqueue.cli.reasons import CAP, Reason, Scene, reasons
+from jobqueue.handlers.registry import registry
+from jobqueue.records import JobRecord
+from jobqueue.states import JobStatus
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="The job's id.")
+
+
+def _run(options: dict[str, Any], console: Console) -> int:
+    job = get(options["id"])
+    found = reasons(_scene(job))
+    if console.as_json:
+        console.document({"id": job.id, "status": job.status.value, "reasons": [_told(one) for one in found]})
+    else:
+        console.line(f"Job {job.id} ({job.type}, queue {job.queue}) is {job.status.value.replace('_', ' ')}.")
+        for one in found:
+            console.line(one.text, console.style.WARNING if one.needs_you else None)
+            if one.command:
+                console.line(f"  {one.command}", console.style.MIGRATE_LABEL)
+    return WARNING if any(one.needs_you for one in found) else OK
+
+
+def _scene(job: JobRecord) -> Scene:
+    backend = current()
+    return Scene(
+        now=backend.now(),
+        job=job,
+        pauses=backend.pauses(),
+        workers=backend.workers(),
+        known_types=registry.names,
+        ahead=backend.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
+    )
+
+
+def _told(one: Reason) -> dict[str, Any]:
+    return {"code": one.code, "text": one.text, "command": one.command, "needs_you": one.needs_you}
+
+
+WHY = Subcommand(
+    "why",
+    "say why a job is not running, and what to do about it",
+    """\
+example:
+  manage.py jobqueue why 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
+
+exit codes:
+  0  it runs, has completed, or will run without anybody's doing
+  1  it waits for a person: paused, without a worker, ended by a wish, or a dead letter
+  3  there is no such job, or it cannot be read
+""",
+    _add,
+    _run,
+)

@@ -1,0 +1,1 @@
+"""Management commands, where Django looks for them."""

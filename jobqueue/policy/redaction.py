@@ -1,0 +1,183 @@
+"""Which values are secrets, and how data and texts look without them. What is stored stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+REDACTED = "[redacted]"
+SHORTEST_SECRET = 4
+
+_SECRET_WORD = re.compile(
+    r"\w*(?:password|passwd|passphrase|secret|token|apikey|privatekey|accesskey|secretkey|sessionkey|cookie)s?"
+    r"|passcode|pwd|authorization|credentials?|jwt|otp"
+)
+_KEY_TO = "api|private|access|secret|signing|encryption|ssh|master|session|account|auth|shared|deploy"
+_SECRET_KEY = re.compile(rf"(?:^|.* )(?:{_KEY_TO}) keys?(?: .*|$)")
+# What names, counts or dates a secret is none: private_key_ref, token_id, password_changed_at.
+_REFERENCE = re.compile(
+    r"refs?|references?|ids?|names?|counts?|types?|kind|length|len|size|at|until|expires|expiry|ttl|age"
+    r"|url|uri|path|file|version|hint|policy|limit|status|state|valid|required|enabled|arn|field"
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_LONGEST_NAME = 200
+
+# Every pattern below moves past what it has looked at, or looks at a bounded stretch: no text makes one quadratic.
+_ASSIGNMENT = re.compile(
+    r"(?P<name>(?:pass(?:word|wd|phrase|code)|pwd|secret|token|authorization|cookie|credential|jwt|otp"
+    rf"|(?:{_KEY_TO})[_-]?key)[\w-]{{0,40}}+)"
+    r"\\{0,7}[\"']?\s{0,4}+(?:=>|[:=])\s{0,4}+",
+    re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"\\{1,7}[\"'](?P<nested>[^\"'\r\n\\]*+(?:\\+[^\"'\r\n\\]+)*+)(?:\\*[\"'])?"
+    r"|[bru]{0,2}\"(?P<double>(?:[^\"\\]|\\.)*+)\"?"
+    r"|[bru]{0,2}'(?P<single>(?:[^'\\]|\\.)*+)'?"
+    r"|(?P<bare>[^\s&;,\"'\\]+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_HEADER_VALUE = re.compile(_VALUE.pattern.rpartition("|")[0] + r"|(?P<bare>[^\r\n\"'\\]+)", _VALUE.flags)
+_WHOLE_LINE_NAMES = ("authorization", "cookie")
+_FLAG = re.compile(
+    r"(?:^|(?<=[\s\"'\[]))--(?P<name>[\w-]{1,60}+)(?:[\"'],\s{0,3}[\"']|\s{1,3})(?P<value>(?!-)[^\s\"']+)"
+)
+_SAYS_NOTHING = frozenset(("", "none", "null", "true", "false", REDACTED))
+
+_USER_AND_PASSWORD = re.compile(r"(://[^\s/:@\"']*+:)[^\s/\"']+(?=@)")
+_PEM = re.compile(
+    r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)", re.DOTALL
+)
+_SCHEME = re.compile(r"\b(?P<scheme>Bearer|Basic(?=\s{1,4}[a-z0-9+/_-]*+[0-9=+/]))\s{1,4}[\w.~+/=-]{8,}", re.IGNORECASE)
+_TOKENS = re.compile(
+    r"(?:(?<![\w-])|(?<=\\[nrt]))(?:"
+    r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"
+    r"|gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{8,}|whsec_[\w+/=]{8,}|sk-[\w-]{20,}"
+    r"|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}"
+    r"|AIza[\w-]{30,}|ya29\.[\w-]{16,}|SG\.[\w-]{16,64}\.[\w-]{16,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}"
+    r"|eyJ[\w-]{8,}+\.[\w-]{4,}+\.[\w-]*+"
+    r")"
+)
+_WEBHOOK = re.compile(r"(hooks\.slack\.com/(?:services|workflows)/)[\w/-]+")
+
+
+def redact_data(value: Any) -> Any:
+    """A copy of a JSON value in which nothing is left of its secrets, however deep they stand."""
+    whole: list[Any] = [None]
+    pending: list[tuple[Any, Any, Any]] = [(whole, 0, value)]
+    while pending:
+        target, place, item = pending.pop()
+        if isinstance(item, Mapping):
+            target[place] = copy = dict.fromkeys(item)
+            pending.extend((copy, key, _shown(secret, inner)) for key, inner, secret in _members(item))
+        elif isinstance(item, (list, tuple)):
+            target[place] = items = [None] * len(item)
+            pending.extend((items, index, _shown(secret, inner)) for index, inner, secret in _elements(item))
+        else:
+            target[place] = redact_text(item) if isinstance(item, str) else item
+    return whole[0]
+
+
+def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without secrets of known shapes, and without the given ones."""
+    known = _spellings(secrets)
+    if known:
+        text = re.compile("|".join(map(re.escape, known))).sub(REDACTED, text)
+    if "-----BEGIN " in text:
+        text = _PEM.sub(rf"-----BEGIN \g<kind>-----{REDACTED}-----END \g<kind>-----", text)
+    text = _without_assignments(text)
+    if "--" in text:
+        text = _FLAG.sub(_without_flag, text)
+    if "://" in text:
+        text = _WEBHOOK.sub(rf"\1{REDACTED}", _USER_AND_PASSWORD.sub(rf"\1{REDACTED}", text))
+    text = _SCHEME.sub(rf"\g<scheme> {REDACTED}", text)
+    return _TOKENS.sub(REDACTED, text)
+
+
+def secret_values(value: Any) -> tuple[str, ...]:
+    """The strings that stand under secret names in a JSON value, each once."""
+    found: dict[str, None] = {}
+    pending: list[tuple[Any, bool]] = [(value, False)]
+    while pending:
+        item, is_secret = pending.pop()
+        if isinstance(item, Mapping):
+            pending.extend((inner, is_secret or secret) for _, inner, secret in _members(item))
+        elif isinstance(item, (list, tuple)):
+            pending.extend((inner, is_secret or secret) for _, inner, secret in _elements(item))
+        elif is_secret and isinstance(item, str) and len(item) >= SHORTEST_SECRET:
+            found[item] = None
+    return tuple(found)
+
+
+@lru_cache(maxsize=2048)
+def is_secret_name(name: str) -> bool:
+    """Whether what goes by this name is a secret, and no reference to one."""
+    words = [word.lower() for word in _WORD.findall(name[-_LONGEST_NAME:])]
+    while words and words[-1].isdigit():
+        words.pop()
+    if not words or _REFERENCE.fullmatch(words[-1]):
+        return False
+    return words == ["auth"] or any(map(_SECRET_WORD.fullmatch, words)) or bool(_SECRET_KEY.match(" ".join(words)))
+
+
+def _members(item: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, bool]]:
+    named = item.get("name", item.get("key"))  # {"name": "API_KEY", "value": "..."}, as lists of variables have it
+    for key, inner in item.items():
+        secret = isinstance(key, str) and _is_secret(key, inner)
+        yield key, inner, secret or (key == "value" and isinstance(named, str) and _is_secret(named, inner))
+
+
+def _elements(items: list[Any] | tuple[Any, ...]) -> Iterator[tuple[int, Any, bool]]:
+    flag = ""
+    for index, inner in enumerate(items):
+        yield index, inner, bool(flag) and _is_secret(flag, inner)
+        flag = inner.lstrip("-") if isinstance(inner, str) and inner.startswith("-") else ""
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return False
+    if isinstance(value, (int, float)) and name.lower().endswith("tokens"):
+        return False  # max_tokens=1024 is a number of tokens
+    return is_secret_name(name)
+
+
+def _shown(secret: bool, value: Any) -> Any:
+    return REDACTED if secret else value
+
+
+def _spellings(secrets: Iterable[str]) -> list[str]:
+    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+    known |= {repr(secret)[1:-1] for secret in known} | {json.dumps(secret)[1:-1] for secret in known}
+    return sorted(known, key=lambda secret: (-len(secret), secret))
+
+
+def _without_assignments(text: str) -> str:
+    parts, done, at = [], 0, 0
+    while found := _ASSIGNMENT.search(text, at):
+        at = found.end()
+        value = _value_pattern(found["name"]).match(text, at)
+        if value and _is_worth_hiding(found["name"], value):
+            start, at = value.span(value.lastgroup or 0)
+            parts += [text[done:start], REDACTED]
+            done = at
+    return "".join([*parts, text[done:]]) if parts else text
+
+
+def _value_pattern(name: str) -> re.Pattern[str]:
+    return _HEADER_VALUE if name.lower().endswith(_WHOLE_LINE_NAMES) else _VALUE
+
+
+def _is_worth_hiding(name: str, value: re.Match[str]) -> bool:
+    content = value[value.lastgroup or 0].rstrip(")}>").lower()
+    is_count = name.lower().endswith("tokens") and content.rstrip("])").isdigit()
+    return content not in _SAYS_NOTHING and not is_count and is_secret_name(name)
+
+
+def _without_flag(found: re.Match[str]) -> str:
+    if not is_secret_name(found["name"]):
+        return found[0]
+    return found[0].removesuffix(found["value"]) + REDACTED

@@ -1,0 +1,113 @@
+"""`status` and `workers`: what they tell, and the exit codes a monitor reads."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jobqueue.models import Worker
+from jobqueue.records import Scope, WorkerState
+from jobqueue.testing.contract.harness import draft, put, put_all, take
+
+
+def test_an_empty_queue_is_ok(run):
+    said = run("status")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == "ok: 0 jobs queued, 0 in progress, 0 dead letters, 0 workers up\n"
+    assert run("status", "--json").json["level"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "code", "level"), [(7, 0, "ok"), (8, 1, "warning"), (10, 2, "error"), (12, 2, "error")]
+)
+def test_depth_is_judged_against_the_capacity(run, queue, worker, settings, waiting, code, level):
+    settings.JOBQUEUE = settings.JOBQUEUE | {"CAPACITY": 10}
+    worker()
+    put_all(queue, *(draft("send_welcome", delay=timedelta(days=turn % 2)) for turn in range(waiting)))
+    said = run("status", "--json")
+    assert (said.code, said.json["level"]) == (code, level)
+    (state,) = said.json["queues"]
+    assert (state["depth"], state["capacity"], state["level"]) == (waiting, 10, level)
+    assert state["share"] == waiting / 10
+    plain = run("status")
+    assert plain.out.startswith(f"{level}: {waiting} jobs queued")
+    assert (f"{waiting} jobs wait, {waiting}0% of its capacity of 10" in plain.out) == (code > 0)
+
+
+def test_status_counts_by_type_and_queue(run, queue, worker, dead_letter):
+    worker()
+    dead_letter()
+    put_all(
+        queue, draft("resize_image", queue="images"), draft("resize_image", queue="images", delay=timedelta(hours=1))
+    )
+    put(queue, "send_welcome")
+    take(queue, 1, types=frozenset({"send_welcome"}))
+    document = run("status", "--json").json
+    rows = {row["type"]: row for row in document["types"]}
+    assert {
+        name: rows["resize_image"][name] for name in ("queue", "queued", "delayed", "in_progress", "dead_letters")
+    } == {
+        "queue": "images",
+        "queued": 2,
+        "delayed": 1,
+        "in_progress": 0,
+        "dead_letters": 0,
+    }
+    assert (rows["send_welcome"]["in_progress"], rows["send_welcome"]["dead_letters"]) == (1, 1)
+    assert rows["resize_image"]["oldest_due_at"].endswith("Z")
+    assert document["workers"] == {"alive": 1, "silent": 0, "slots": 10, "busy": 0}
+    assert "images" in run("status").out
+
+
+def test_jobs_that_are_due_without_a_worker_are_a_warning(run, queue, alias, worker):
+    put(queue, "send_welcome", delay=timedelta(hours=1))
+    assert run("status").code == 0
+    put(queue, "send_welcome")
+    said = run("status")
+    assert said.code == 1
+    assert "1 job due, and no worker is up" in said.out
+    worker()
+    assert run("status").code == 0
+    Worker.objects.using(alias).update(seen_at=queue.now() - timedelta(minutes=2))
+    assert run("status").code == 1
+    assert "0 workers up (1 more silent)" in run("status").out
+
+
+def test_types_that_nobody_knows_are_named(run, queue, worker):
+    put_all(queue, draft("nosuch"), draft("greet"), draft("send_welcome"))
+    worker()
+    document = run("status", "--json").json
+    assert document["unserved_types"] == ["greet", "nosuch"]
+    assert document["unknown_types"] == ["nosuch"]
+    worker("other", types=("greet", "nosuch"))
+    said = run("status", "--json")
+    assert (said.code, said.json["unserved_types"], said.json["unknown_types"]) == (1, [], ["nosuch"])
+
+
+def test_what_is_paused_is_told_with_its_reason(run, queue):
+    queue.pause(Scope.QUEUE, "mail", "the provider is down")
+    queue.pause(Scope.TYPE, "resize_image", "")
+    said = run("status")
+    assert said.code == 0
+    assert "the provider is down" in said.out
+    assert [(one["scope"], one["name"]) for one in run("status", "--json").json["paused"]] == [
+        ("queue", "mail"),
+        ("type", "resize_image"),
+    ]
+
+
+def test_workers_are_listed_and_silent_ones_are_marked(run, queue, alias, worker):
+    assert (run("workers").code, run("workers").out) == (1, "")
+    assert "No worker is up" in run("workers").err
+    worker("one", queues=("mail", "default"), busy=3)
+    worker("two", state=WorkerState.STOPPING)
+    Worker.objects.using(alias).filter(name="two").update(seen_at=queue.now() - timedelta(minutes=2))
+    said = run("workers")
+    assert said.code == 0
+    head, one, two = (line.split("\t") for line in said.out.splitlines())
+    assert head == ["name", "host", "pid", "state", "version", "queues", "types", "slots", "busy", "seen", "started"]
+    assert one[:9] == ["one", "host", "1", "running", "0.1.0", "mail, default", "2", "10", "3"]
+    assert (two[3], two[5]) == ("silent", "all")
+    document = run("workers", "--json").json
+    assert [(row["name"], row["alive"]) for row in document["workers"]] == [("one", True), ("two", False)]
