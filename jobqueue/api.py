@@ -6,7 +6,6 @@ import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from asgiref.sync import sync_to_async
@@ -15,25 +14,20 @@ from pydantic import BaseModel
 
 from jobqueue import backends
 from jobqueue.admission import admit
-from jobqueue.errors import InvalidHandler, InvalidOption, JobNotFound, duration
+from jobqueue.errors import InvalidOption, JobNotFound
 from jobqueue.handlers.context import JobContext
+from jobqueue.handlers.declared import Exceptions, aliases_of, lease_of, options_of, policy_of
 from jobqueue.handlers.keys import payload_key
 from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import JobType, job_type, registry
-from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
-from jobqueue.policy.retry import Delay, Exponential, RetryPolicy, Seconds
+from jobqueue.policy.retry import Delay, Exponential, Seconds
 from jobqueue.records import Draft, JobRecord, Receipt
 
 P = ParamSpec("P")
 E = ParamSpec("E")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
-
-Exceptions = tuple[type[BaseException], ...]
-
-#: Options that name one job and cannot be a type's default.
-_OF_ONE_JOB = frozenset({"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant"})
 
 
 class Handler(Generic[P, R, E]):
@@ -204,49 +198,25 @@ def job(
     """
     if callable(name):
         return job()(name)
-    allowed = OPTION_NAMES - _OF_ONE_JOB
-    unknown = sorted(set(defaults) - allowed)
-    if unknown:
-        raise InvalidHandler(f"@job has no option {unknown[0]!r}; there are {', '.join(sorted(allowed))}.")
-    policy: object = retry
-    if not callable(policy) or isinstance(policy, type):
-        raise InvalidHandler(f"@job(retry=...) takes Exponential, Fixed or a function of your own, not {retry!r}.")
-    if isinstance(aliases, str):
-        raise InvalidHandler(f"@job(aliases=...) takes a list of names, not the one name {aliases!r}.")
+    options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
+    names, length = aliases_of(aliases), lease_of(lease)
 
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
         made = job_type(
             function,
             name,
-            options=Options(**defaults),
-            policy=RetryPolicy(retry, _exceptions("retry_on", retry_on), _exceptions("discard_on", discard_on)),
-            aliases=tuple(aliases),
+            options=options,
+            policy=policy,
+            aliases=names,
             version=version,
             upgraders=upgraders,
-            lease=_lease(lease),
+            lease=length,
             atomic=atomic,
         )
         registry.add(made)
         return handler_of(made)
 
     return make
-
-
-def _lease(given: Seconds | None) -> timedelta | None:
-    """Read a lease; one that ends before it can be renewed would be lost by every job."""
-    length = None if given is None else duration(given, "lease")
-    if length is not None and not SHORTEST_LEASE <= length <= LONGEST_LEASE:
-        raise InvalidOption("lease", f"must be from {SHORTEST_LEASE} to {LONGEST_LEASE}, got {given!r}")
-    return length
-
-
-def _exceptions(option: str, given: object) -> Exceptions:
-    """Read one exception or several; whatever is none would fail only when a job has failed."""
-    several: tuple[object, ...] = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-    for one in several:
-        if not (isinstance(one, type) and issubclass(one, BaseException)):
-            raise InvalidHandler(f"@job({option}=...) takes exception classes, not {one!r}.")
-    return cast(Exceptions, several)
 
 
 def handler_of(kind: JobType) -> Handler[..., Any, ...]:

@@ -1,0 +1,58 @@
+"""What ``@job(...)`` was given, read at once, so that a mistake shows when the module is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+from jobqueue.errors import InvalidHandler, InvalidOption, duration
+from jobqueue.handlers.options import OPTION_NAMES, Options
+from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
+from jobqueue.policy.retry import Delay, RetryPolicy, Seconds
+
+Exceptions = tuple[type[BaseException], ...]
+
+#: Options that name one job and cannot be a type's default.
+_OF_ONE_JOB = frozenset({"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant"})
+
+
+def options_of(defaults: Mapping[str, Any]) -> Options:
+    """Read the defaults of a type's jobs."""
+    allowed = OPTION_NAMES - _OF_ONE_JOB
+    unknown = sorted(set(defaults) - allowed)
+    if unknown:
+        raise InvalidHandler(f"@job has no option {unknown[0]!r}; there are {', '.join(sorted(allowed))}.")
+    return Options(**defaults)
+
+
+def policy_of(retry: Delay, retry_on: object, discard_on: object) -> RetryPolicy:
+    """Read how failures are treated."""
+    given: object = retry
+    if not callable(given) or isinstance(given, type):
+        raise InvalidHandler(f"@job(retry=...) takes Exponential, Fixed or a function of your own, not {retry!r}.")
+    return RetryPolicy(retry, _exceptions("retry_on", retry_on), _exceptions("discard_on", discard_on))
+
+
+def aliases_of(given: object) -> tuple[str, ...]:
+    """Read former names."""
+    if isinstance(given, str):
+        raise InvalidHandler(f"@job(aliases=...) takes a list of names, not the one name {given!r}.")
+    return tuple(cast("list[str]", given))
+
+
+def lease_of(given: Seconds | None) -> timedelta | None:
+    """Read a lease; one that ends before it can be renewed would be lost by every job."""
+    length = None if given is None else duration(given, "lease")
+    if length is not None and not SHORTEST_LEASE <= length <= LONGEST_LEASE:
+        raise InvalidOption("lease", f"must be from {SHORTEST_LEASE} to {LONGEST_LEASE}, got {given!r}")
+    return length
+
+
+def _exceptions(option: str, given: object) -> Exceptions:
+    """Read one exception or several; whatever is none would fail only when a job has failed."""
+    several: tuple[object, ...] = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for one in several:
+        if not (isinstance(one, type) and issubclass(one, BaseException)):
+            raise InvalidHandler(f"@job({option}=...) takes exception classes, not {one!r}.")
+    return cast(Exceptions, several)
