@@ -1,7 +1,12 @@
-"""The example project's addresses."""
+"""The example project's addresses: the admin, and a way to it."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, path
+from django.views.generic import RedirectView
 
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/", admin.site.urls),
+]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
-from jobqueue.models.job import Job
+from jobqueue.models.job import DeadLetter, Job
 from jobqueue.models.pause import Pause
 from jobqueue.models.worker import Worker
 
-__all__ = ["Attempt", "Job", "Pause", "Worker"]
+__all__ = ["Attempt", "DeadLetter", "Job", "Pause", "Worker"]

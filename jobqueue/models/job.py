@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -73,6 +75,13 @@ class Job(models.Model):
         db_table = "job_queue"
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
+        # Rows come and go by the backend's verbs alone, so nobody can be allowed to add, change or delete one.
+        default_permissions = ("view",)
+        permissions = [
+            ("retry_job", _("Can retry jobs")),
+            ("cancel_job", _("Can cancel jobs")),
+            ("purge_job", _("Can purge jobs")),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(status__in=_STATUSES), name="job_queue_status"),
             models.CheckConstraint(condition=Q(priority__gte=1, priority__lte=10), name="job_queue_priority"),
@@ -114,6 +123,12 @@ class Job(models.Model):
             models.Index(
                 fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"
             ),
+            # What waits for an operator: few rows among the millions that are done.
+            models.Index(
+                fields=["queue", "type", "id"],
+                condition=Q(status=JobStatus.DEAD_LETTER.value),
+                name="job_queue_dead",
+            ),
             models.Index(
                 fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
             ),
@@ -121,3 +136,22 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} {self.id}"
+
+
+class DeadLetters(models.Manager["DeadLetter"]):
+    """The jobs given up, alone."""
+
+    def get_queryset(self) -> models.QuerySet[DeadLetter]:
+        return super().get_queryset().filter(status=JobStatus.DEAD_LETTER.value)
+
+
+class DeadLetter(Job):
+    """A job given up, waiting for an operator. The permissions are the job's."""
+
+    objects: ClassVar[models.Manager[DeadLetter]] = DeadLetters()
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("dead letter")
+        verbose_name_plural = _("dead letters")

@@ -1,0 +1,8 @@
+"""The job queue in Django's admin. Imported by its autodiscovery alone: a project without the admin never meets it."""
+
+from __future__ import annotations
+
+from jobqueue.admin.dead_letters import DeadLetterAdmin
+from jobqueue.admin.jobs import JobAdmin
+
+__all__ = ["DeadLetterAdmin", "JobAdmin"]

@@ -1,0 +1,106 @@
+"""Who looks at the admin, at what, and how the tests say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from jobqueue.models import Job
+from jobqueue.policy.settling import completed
+from jobqueue.records import Dead
+from jobqueue.testing.contract.harness import failing, put, settle, take_one
+
+ALL = ("view_job", "retry_job", "cancel_job", "purge_job")
+STATUSES = ("queued", "in_progress", "completed", "failed", "dead_letter")
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Someone signed in."""
+
+    client: Client
+    user: User
+
+    def list(self, model="job", **query):
+        return self.client.get(reverse(f"admin:jobqueue_{model}_changelist"), query)
+
+    def page(self, job_id, model="job"):
+        return self.client.get(reverse(f"admin:jobqueue_{model}_change", args=[job_id]))
+
+    def press(self, verb, job_id, model="job", **data):
+        address = reverse(f"admin:jobqueue_{model}_{verb}", args=[job_id])
+        return self.client.post(address, data, follow=True)
+
+    def act(self, action, *ids, model="job", query="", **data):
+        address = reverse(f"admin:jobqueue_{model}_changelist") + query
+        given = {"action": action, "_selected_action": ids, **({} if "confirmed" in data else {"index": 0}), **data}
+        return self.client.post(address, given, follow=True)
+
+
+@pytest.fixture
+def sign_in(databases):
+    """A function that makes a visitor with the permissions given."""
+    numbers = count()
+
+    def make(*codenames, **about):
+        user = User.objects.create_user(f"visitor{next(numbers)}", **{"is_staff": True, **about})
+        found = Permission.objects.filter(content_type__app_label="jobqueue", codename__in=codenames)
+        assert len(found) == len(codenames)
+        user.user_permissions.set(found)
+        client = Client()
+        client.force_login(user)
+        return Visitor(client, user)
+
+    yield make
+    with transaction.atomic():
+        LogEntry.objects.all().delete()
+        Session.objects.all().delete()
+        User.objects.all().delete()
+
+
+@pytest.fixture
+def operator(queue, sign_in):
+    """Someone who may do everything to jobs."""
+    return sign_in(*ALL)
+
+
+@pytest.fixture
+def job_in(queue):
+    """A function that makes a job of any status."""
+
+    def make(status, **values):
+        job_id = put(queue, **values)
+        if status == "failed":
+            queue.cancel([job_id])
+        elif status != "queued":
+            claim = take_one(queue)
+            if status == "completed":
+                assert settle(queue, completed(claim, "null")) == ()
+            elif status == "dead_letter":
+                assert settle(queue, failing(claim, Dead("attempts used up"))) == ()
+        assert row(queue, job_id).status == status
+        return job_id
+
+    return make
+
+
+def row(queue, job_id):
+    return Job.objects.using(queue.alias).filter(pk=job_id).first()
+
+
+def shown(response):
+    """The ids on a list's page."""
+    return [job.pk for job in response.context["cl"].result_list]
+
+
+def told(response):
+    """The messages on a page."""
+    return [str(message) for message in response.context["messages"]]
