@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 
+from django.core.management.base import BaseCommand
 from django.db import connections
 
 from jobqueue import backends, conf
@@ -55,6 +56,11 @@ def fork_zygote(options: WorkerOptions) -> Zygote | None:
         )
         return Zygote.start_bare(plan_of(options))
     return Zygote.start(plan_of(options))
+
+
+def check() -> None:
+    """Run the system checks, and write what they find to stderr; raise SystemCheckError for what is wrong."""
+    BaseCommand().check(display_num_errors=False)
 
 
 def types_of(options: WorkerOptions) -> frozenset[str]:

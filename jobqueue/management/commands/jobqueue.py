@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.core.management.color import color_style, no_style
 from django.db.utils import Error as DatabaseError
 
-from jobqueue.cli import bulk, enqueueing, jobs, pausing, status, why, workers
+from jobqueue.cli import bulk, enqueueing, jobs, pausing, status, why, worker, workers
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import INTERRUPTED, OK, failure
@@ -30,6 +30,7 @@ SUBCOMMANDS = (
     pausing.RESUME,
     workers.WORKERS,
     enqueueing.ENQUEUE,
+    worker.WORKER,
 )
 
 EPILOG = """\
