@@ -9,8 +9,10 @@ from jobqueue.errors import (
     Discard,
     DuplicateJobType,
     IdempotencyMismatch,
+    Interrupted,
     InvalidHandler,
     InvalidOption,
+    JobFailed,
     JobNotFound,
     JobQueueError,
     LeaseLost,
@@ -25,9 +27,10 @@ from jobqueue.errors import (
 )
 from jobqueue.handlers.context import JobContext
 from jobqueue.policy.retry import Exponential, Fixed
-from jobqueue.records import JobRecord, Receipt
+from jobqueue.receipts import Receipt
+from jobqueue.records import JobRecord
 from jobqueue.states import JobStatus
-from jobqueue.version import VERSION as __version__
+from jobqueue.version import __version__ as __version__
 
 __all__ = [
     "Cancel",
@@ -38,9 +41,11 @@ __all__ = [
     "Fixed",
     "Handler",
     "IdempotencyMismatch",
+    "Interrupted",
     "InvalidHandler",
     "InvalidOption",
     "JobContext",
+    "JobFailed",
     "JobNotFound",
     "JobQueueError",
     "JobRecord",

@@ -10,7 +10,8 @@ from django.db import connections
 
 from jobqueue import backends, conf, signals
 from jobqueue.backends.base import Backend
-from jobqueue.records import Draft, Receipt
+from jobqueue.receipts import Receipt
+from jobqueue.records import Draft
 
 
 def admit(drafts: Sequence[Draft]) -> list[Receipt]:
@@ -22,7 +23,7 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
     created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
     if created:
         backend.on_commit(lambda: _announce(backend, created))
-    return receipts
+    return [Receipt(one.id, one.outcome, one.payload_differs) for one in receipts]
 
 
 def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:

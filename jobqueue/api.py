@@ -22,7 +22,8 @@ from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import JobType, job_type, registry
 from jobqueue.policy.retry import Delay, Exponential, Seconds
-from jobqueue.records import Draft, JobRecord, Receipt
+from jobqueue.receipts import Receipt
+from jobqueue.records import Draft, JobRecord
 
 P = ParamSpec("P")
 E = ParamSpec("E")

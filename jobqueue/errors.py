@@ -11,6 +11,7 @@ JobQueueError                    do not raise it directly
 ├── ResultRefused                a result that cannot be stored
 ├── IdempotencyMismatch          the key belongs to a job of another type
 ├── JobNotFound                  no job has that id
+├── JobFailed                    the job that was waited for did not complete
 ├── LeaseLost                    the claim is no longer ours
 ├── NotMigrated                  the queue's tables are missing
 └── DatabaseBusy                 SQLite would not give the write lock
@@ -122,6 +123,15 @@ class JobNotFound(JobQueueError, LookupError):
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
         super().__init__(f"There is no job {job_id}: it was purged, pruned, or its transaction rolled back.")
+
+
+class JobFailed(JobQueueError):
+    """The job that was waited for did not complete."""
+
+    def __init__(self, job_id: str, job_type: str, status: str, error: str) -> None:
+        self.job_id, self.status, self.error = job_id, status, error
+        why = f": {error}" if error else ""
+        super().__init__(f"Job {job_id} ({job_type}) ended as {status.replace('_', ' ')}{why}")
 
 
 class LeaseLost(JobQueueError):

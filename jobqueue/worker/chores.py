@@ -11,7 +11,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.policy.leases import settle_expired
 from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
-from jobqueue.version import VERSION
+from jobqueue.version import __version__
 from jobqueue.worker.crew import Member
 from jobqueue.worker.place import Place
 
@@ -58,7 +58,7 @@ class Chores:
             name=options.name or place.owner,
             host=socket.gethostname()[:255],
             pid=os.getpid(),
-            version=VERSION,
+            version=__version__,
             started_at=self._started_at,
             seen_at=self._started_at,
             state=WorkerState.STOPPING if place.stopping else WorkerState.RUNNING,

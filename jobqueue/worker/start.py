@@ -14,7 +14,7 @@ from jobqueue import backends, conf
 from jobqueue.backends.base import Backend
 from jobqueue.errors import UnknownJobType
 from jobqueue.handlers.registry import registry
-from jobqueue.version import VERSION
+from jobqueue.version import __version__
 from jobqueue.worker.executor import Plan
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.supervisor import Supervisor
@@ -93,7 +93,7 @@ def banner(options: WorkerOptions, supervisor: Supervisor) -> Iterator[str]:
     settings = connections[alias].settings_dict
     types = sorted(types_of(options))
     where = f"{options.processes} executor" + ("s" if options.processes != 1 else "")
-    yield f"jobqueue {VERSION}, worker {supervisor.place.teller.worker}"
+    yield f"jobqueue {__version__}, worker {supervisor.place.teller.worker}"
     yield f"  database  {alias} ({connections[alias].vendor}, {settings['NAME']})"
     yield f"  queues    {', '.join(sorted(options.queues)) if options.queues else 'all'}"
     yield f"  types     {', '.join(types) or 'none: no handler is registered'}"
