@@ -52,6 +52,9 @@ class Backend(ABC):
     clock: Clock | None
     """A virtual clock, in tests; ``None`` asks the database, or the system where the database has no clock."""
 
+    patience: float | None = None
+    """How many seconds a verb waits for a lock before it raises DatabaseBusy; ``None`` takes BUSY_TIMEOUT."""
+
     second_look = timedelta(0)
     """How far apart the two looks are that end a lease; zero where one look does."""
 

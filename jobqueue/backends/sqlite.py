@@ -40,7 +40,7 @@ class SqliteBackend(SqlBackend):
         return "no such table: job_queue" in str(error)
 
     def unit(self, work: Callable[[], T]) -> T:
-        return sqlite_busy.patiently(self.connection, work)
+        return sqlite_busy.patiently(self.connection, work, self.patience)
 
     @contextmanager
     def write(self) -> Iterator[None]:

@@ -25,8 +25,8 @@ _LONG_NAP = (0.001, 0.005)
 _SHORT_NAPS = 200
 
 
-def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
-    """Do work that stores all or nothing, again and again until the lock is free or BUSY_TIMEOUT has passed.
+def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float | None = None) -> T:
+    """Do work that stores all or nothing, again and again until the lock is free or ``limit`` (BUSY_TIMEOUT) is over.
 
     Inside the caller's transaction it is tried once: an IMMEDIATE one has the lock already, and a deferred one that has
     read can never get it, whatever the wait.
@@ -40,12 +40,11 @@ def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
             raise
     connection.ensure_connection()
     with _own_patience(connection):
-        return _retried(connection, work)
+        return _retried(connection, work, conf.get("BUSY_TIMEOUT") if limit is None else limit)
 
 
-def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T]) -> T:
-    started, limit = SYSTEM.monotonic(), conf.get("BUSY_TIMEOUT")
-    naps = 0
+def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float) -> T:
+    started, naps = SYSTEM.monotonic(), 0
     while True:
         try:
             return work()

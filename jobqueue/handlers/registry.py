@@ -13,6 +13,7 @@ from pydantic import PydanticUserError
 
 from jobqueue import conf
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
+from jobqueue.handlers.carried import pick_up
 from jobqueue.handlers.context import Attending, JobContext
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
@@ -66,6 +67,7 @@ class JobType:
             idempotency_key=options.idempotency_key,
             unique_key=options.unique_key,
             tenant=options.tenant,
+            context=pick_up(),
         )
 
     def draft(self, *args: Any, **fields: Any) -> Draft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from random import SystemRandom
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import Cancel, Interrupted, LeaseLost, PayloadInvalid, PayloadTooNew, Snooze, StopReason
+from jobqueue.handlers.carried import set_down
 from jobqueue.handlers.context import Drafting
 from jobqueue.handlers.payload import dump_result
 from jobqueue.handlers.registry import JobType, registry
@@ -23,6 +25,7 @@ from jobqueue.records import Assignment, Attempt, Decision, Draft, Ending, Follo
 #: The system's own dice: those of two forked processes never fall alike.
 _dice = SystemRandom()
 _NO_POLICY = RetryPolicy()
+_USUAL = nullcontext()
 
 _ENDINGS: tuple[tuple[type[BaseException], Ending], ...] = (
     (Snooze, Ending.SNOOZED),
@@ -79,9 +82,10 @@ def perform(running: Running) -> Outcome:
     """Run a handler to its end, whatever that is."""
     try:
         kind = running.kind = registry.get(running.assignment.type)
-        if kind.atomic:
-            return _in_transaction(kind, running)
-        return Outcome(running.completed(kind.call(running.assignment, running)))
+        with _surroundings(running.assignment.context):
+            if kind.atomic:
+                return _in_transaction(kind, running)
+            return Outcome(running.completed(kind.call(running.assignment, running)))
     except BaseException as error:  # SystemExit too is the end of this attempt, and not of the worker
         return judged(running, error)
 
@@ -90,7 +94,8 @@ async def perform_async(running: Running) -> Outcome:
     """Run a coroutine handler to its end, whatever that is."""
     try:
         kind = running.kind = registry.get(running.assignment.type)
-        return Outcome(running.completed(await kind.call(running.assignment, running)))
+        with _surroundings(running.assignment.context):
+            return Outcome(running.completed(await kind.call(running.assignment, running)))
     except BaseException as error:
         return judged(running, error)
 
@@ -143,3 +148,7 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
         mistake.add_note(f"raised by the retry function of {running.assignment.type}; the default delay is used")
         error.__cause__ = error.__cause__ or mistake
         return decide(replace(policy, delay=Exponential()), attempt, error, rng=_dice)
+
+
+def _surroundings(carried: str | None) -> AbstractContextManager[None]:
+    return set_down(carried) if carried else _USUAL

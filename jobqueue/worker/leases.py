@@ -34,14 +34,12 @@ class Leases:
         self._renew_at = NEVER
         self._review_at = 0.0
         self._trusted: float | None = None
-        #: How late each renewal was, in seconds; the latest thousand.
-        self.lateness: list[float] = []
 
     @property
     def due(self) -> float:
         """When there is something to do."""
         if not len(self._place.holdings):
-            return NEVER
+            return NEVER if self._trusted is None else self._review_at
         now = SYSTEM.monotonic()
         if self._renew_at == NEVER:
             self._renew_at = self._next_renewal()
@@ -50,10 +48,15 @@ class Leases:
     def act(self) -> None:
         """Renew, review, and give up, as far as it is time."""
         now = SYSTEM.monotonic()
+        if self._trusted is None and self._place.holdings.running:
+            self._trust()
         if now >= self._renew_at:
             self._renew(now)
-        if now >= self._review_at and not self._place.reach.is_out(now):
+        if now >= self._review_at and self._is_worth_a_review(now):
             self._review(now)
+
+    def _is_worth_a_review(self, now: float) -> bool:
+        return not self._place.holdings.running or not self._place.reach.is_out(now)
 
     def _next_renewal(self) -> float:
         return min((held.extended + held.lease / 3 for held in self._place.holdings.everything()), default=NEVER)
@@ -94,8 +97,8 @@ class Leases:
             found = self._place.reach.ask(lambda: self._place.backend.review(list(by_claim)))
             if found is not None:
                 self._heed(found, by_claim)
-        if self._trusted is None:
-            self._trust()
+        if not self._place.holdings.running:
+            self._trust()  # nothing is at stake any more
 
     def _heed(self, found: Extension, by_claim: dict[Claim, Held]) -> None:
         for claim in found.lost:

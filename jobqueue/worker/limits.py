@@ -65,6 +65,8 @@ class Limits:
 
     def _take_out_of_line(self, held: Held, reason: StopReason) -> None:
         """End what waits for an executor of its own, and so does not run yet."""
+        if held not in self._place.crew.suspects:
+            return  # it is settled already, and waits to be stored
         self._place.crew.suspects.remove(held)
         if reason is StopReason.CANCELLED:
             failure = Failure.of(Ending.CANCELLED, message="it was cancelled before it ran")

@@ -34,6 +34,8 @@ from jobqueue.worker.zygote import Zygote
 logger = logging.getLogger("jobqueue")
 
 _LONGEST_WAIT = 5.0
+#: A supervisor has more to do than to wait for another writer: signals, limits, executors that die.
+_PATIENCE = 0.25
 
 
 class Supervisor:
@@ -48,6 +50,8 @@ class Supervisor:
         plan: Plan,
         zygote: Zygote | None,
     ) -> None:
+        if zygote is not None:  # else handlers share the backend, and wait as they please
+            backend.patience = _PATIENCE
         self.signals = Signals()
         self._selector = selectors.DefaultSelector()
         self._zygote = zygote

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
+from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.operating import OperatorContract
 from jobqueue.testing.contract.races import RaceContract
+from jobqueue.testing.contract.registering import RegisterContract
 from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.waking import WakeContract
+from jobqueue.testing.contract.watching import WatchContract
 
 
 class BackendContract(
     EnqueueContract,
     ClaimContract,
     SettleContract,
+    FollowContract,
     LeaseContract,
+    WatchContract,
+    RegisterContract,
     OperatorContract,
     WakeContract,
     RaceContract,

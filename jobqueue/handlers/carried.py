@@ -1,0 +1,43 @@
+"""What travels with a job beside its payload: the language it was enqueued in, and the trace it is part of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+
+try:
+    from opentelemetry import context as otel
+    from opentelemetry import propagate
+except ImportError:  # an extra; without it nothing is traced
+    otel = propagate = None  # type: ignore[assignment]
+
+
+def pick_up() -> str | None:
+    """Write down what the caller's surroundings are, as JSON text; ``None`` where they are the usual ones."""
+    found: dict[str, Any] = {}
+    if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
+        found["language"] = language
+    if propagate is not None:
+        propagate.inject(found)
+    return json.dumps(found) if found else None
+
+
+@contextmanager
+def set_down(carried: str | None) -> Iterator[None]:
+    """Surround a handler with what its job carries."""
+    found = json.loads(carried) if carried else None
+    if not isinstance(found, dict):
+        yield  # nothing, or something of a foreign program's
+        return
+    with ExitStack() as surroundings:
+        if isinstance(found.get("language"), str):
+            surroundings.enter_context(translation.override(found["language"]))
+        if otel is not None:
+            token = otel.attach(propagate.extract({key: str(value) for key, value in found.items()}))
+            surroundings.callback(otel.detach, token)
+        yield
