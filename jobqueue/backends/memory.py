@@ -177,7 +177,9 @@ class MemoryBackend(MemoryOperating):
 
     def _settle_all(self, offers: Sequence[Settlement]) -> Settled:
         refused = tuple(one for one in offers if not self._settle(one))
-        children = [child for one in offers if one not in refused for child in one.children]
+        children = [
+            child for one in offers if one.move is Move.COMPLETE and one not in refused for child in one.children
+        ]
         return Settled(refused, tuple(self._follow(child) for child in children))
 
     def _follow(self, child: Draft) -> Followed:

@@ -185,7 +185,14 @@ class SqlBackend(Watching):
             self._remember(failed)
         return Settled(
             refused(settlements, accepted),
-            self._follow([child for one in ordered if one.claim in accepted for child in one.children]),
+            self._follow(
+                [
+                    child
+                    for one in ordered
+                    if one.move is Move.COMPLETE and one.claim in accepted
+                    for child in one.children
+                ]
+            ),
         )
 
     def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:

@@ -95,8 +95,27 @@ class SqliteBackend(SqlBackend):
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         now = self.now()
+        done = [one for one in settlements if one.move is Move.COMPLETE]
         with self._driver() as driver:
-            return {one.claim for one in settlements if driver.execute(*_settling(one, now)).rowcount == 1}
+            accepted = self._complete(driver, done, to_text(now))
+            rest = (one for one in settlements if one.move is not Move.COMPLETE)
+            return accepted | {one.claim for one in rest if driver.execute(*_settling(one, now)).rowcount == 1}
+
+    @staticmethod
+    def _complete(driver: Connection, done: Sequence[Settlement], written: str) -> set[tuple[str, int]]:
+        """Store completions all at once; where one of them is refused, only one at a time tells of which."""
+        if not done:
+            return set()
+        rows = [
+            {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result, "now": written} for one in done
+        ]
+        driver.execute("SAVEPOINT jobqueue_complete")
+        all_held = driver.executemany(statements.COMPLETE, rows).rowcount == len(rows)
+        if not all_held:
+            driver.execute("ROLLBACK TO jobqueue_complete")
+            done = [one for one, row in zip(done, rows, strict=True) if _is_stored(driver, row)]
+        driver.execute("RELEASE jobqueue_complete")
+        return {(one.id, one.fence) for one in done}
 
     def _is_anything_due(self) -> bool:
         with self._driver() as driver:
@@ -109,10 +128,8 @@ class SqliteBackend(SqlBackend):
         written = to_text(now)
         rows = self._choose(driver, request, written)
         fresh = [row for row in rows if row[12] is None or row[12] > written]
-        driver.executemany(
-            statements.TAKE,
-            [(owner, to_text(now + request.lease_of(row[2])), written, written, row[0]) for row in fresh],
-        )
+        ends = {kind: to_text(now + request.lease_of(kind)) for kind in {row[2] for row in fresh}}
+        driver.executemany(statements.TAKE, [(owner, ends[row[2]], written, written, row[0]) for row in fresh])
         if len(fresh) == len(rows):
             return [_claim(row, owner) for row in fresh], False
         taken = {row[0] for row in fresh}
@@ -227,13 +244,13 @@ def _values(draft: Draft, now: datetime) -> Row:
 
 
 def _settling(one: Settlement, now: datetime) -> tuple[str, dict[str, Any]]:
-    """The statement that stores a settlement, and its parameters."""
-    written = to_text(now)
-    if one.move is Move.COMPLETE:
-        held = {"id": one.id, "fence": one.fence, "owner": one.owner}
-        return statements.COMPLETE, held | {"result": one.result, "now": written}
+    """The statement that stores a settlement other than completion, and its parameters."""
     due_at = None if one.delay is None else to_text(now + one.delay)
-    return statements.SETTLE, settlement_values(one) | {"now": written, "due_at": due_at}
+    return statements.SETTLE, settlement_values(one) | {"now": to_text(now), "due_at": due_at}
+
+
+def _is_stored(driver: Connection, row: dict[str, Any]) -> bool:
+    return driver.execute(statements.COMPLETE, row).rowcount == 1
 
 
 def _may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job_type: str) -> bool:
