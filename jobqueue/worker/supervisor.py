@@ -190,9 +190,9 @@ class Supervisor:
             done = options.max_jobs is not None and self.loop.taken >= options.max_jobs and not len(place.holdings)
             if done or (options.drain and self.loop.is_drained()):
                 place.stopping = True
-        if not place.stopping or place.holdings.running:
+        if not place.stopping:
             return False
-        return not place.holdings.finished or SYSTEM.monotonic() > self.shutdown.last_words
+        return not len(place.holdings) or SYSTEM.monotonic() > self.shutdown.last_words
 
     def _end(self) -> int:
         place = self.place
@@ -200,11 +200,11 @@ class Supervisor:
         place.crew.tell_all_to_exit()
         self.ear.close()
         place.reach.ask(lambda: place.backend.dismiss(place.owner))
-        if place.holdings.finished:
+        if len(place.holdings):
             logger.critical(
-                "%d outcomes could not be stored: the database is out of reach. Their jobs run again when their leases "
+                "%d jobs could not be given back or their outcomes not be stored; they run again when their leases "
                 "have ended",
-                len(place.holdings.finished),
+                len(place.holdings),
             )
         signals.worker_stopped.send_robust(sender=None, worker=place.teller.worker)
-        return 1 if self._failed or place.holdings.finished else 0
+        return 1 if self._failed or len(place.holdings) else 0

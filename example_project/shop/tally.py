@@ -1,0 +1,113 @@
+"""Whether a day's sums add up: what was accepted against what the table holds now. It reads, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from example_project.shop.models import Order, StockMovement
+from example_project.shop.trade import Day
+from jobqueue import JobStatus
+from jobqueue.models import Attempt, Job
+from jobqueue.records import Ending
+
+#: The databases bound how many values one statement may name.
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The numbers of one day. ``accepted`` counts what the shop was told; all else is counted in the database."""
+
+    accepted: int
+    follow_ups: int
+    follow_ups_expected: int
+    statuses: dict[JobStatus, int]
+    missing: int
+    survivors: int
+    bookings: int
+    orders_booked: int
+    bookings_expected: int
+    endings: dict[Ending, int]
+    cleared: int
+
+    @property
+    def total(self) -> int:
+        """How many jobs there must be."""
+        return self.accepted + self.follow_ups_expected
+
+    @property
+    def completed(self) -> int:
+        """How many jobs were done."""
+        return self.statuses[JobStatus.COMPLETED]
+
+    @property
+    def dead(self) -> int:
+        """How many jobs were given up and wait for an operator."""
+        return self.statuses[JobStatus.DEAD_LETTER]
+
+    @property
+    def lost(self) -> int:
+        """How many jobs are neither completed nor dead letters, wherever they went."""
+        return self.total - self.completed - self.dead
+
+    def mistakes(self) -> Iterator[str]:
+        """Yield what does not add up, a sentence each."""
+        if self.missing:
+            yield f"{self.missing} accepted jobs are not in the table any more."
+        for status in (JobStatus.QUEUED, JobStatus.IN_PROGRESS, JobStatus.FAILED):
+            if self.statuses[status]:
+                yield f"{self.statuses[status]} jobs are {status.value}: neither completed nor dead letters."
+        if self.follow_ups != self.follow_ups_expected:
+            yield f"There are {self.follow_ups} follow-up jobs, and should be {self.follow_ups_expected}."
+        if self.lost:
+            yield f"{self.total} accepted jobs are not {self.completed} completed ones and {self.dead} dead letters."
+        if self.survivors:
+            yield f"{self.survivors} jobs or orders outlived the rollback of their transaction."
+        if (self.bookings, self.orders_booked) != (self.bookings_expected, self.bookings_expected):
+            yield (
+                f"{self.bookings} bookings for {self.orders_booked} orders, and should be one for each of "
+                f"{self.bookings_expected}."
+            )
+
+
+def jobs_of(run: str) -> QuerySet[Job]:
+    """Find the jobs of a day."""
+    return Job.objects.filter(tenant=run)
+
+
+def statuses_of(run: str) -> dict[JobStatus, int]:
+    """Count the jobs of a day by status."""
+    counted = dict(jobs_of(run).values_list("status").annotate(Count("id")).order_by())
+    return {status: counted.get(status.value, 0) for status in JobStatus}
+
+
+def take(day: Day) -> Tally:
+    """Count what became of a day."""
+    jobs = jobs_of(day.run)
+    completed = jobs.filter(status=JobStatus.COMPLETED.value)
+    imports = completed.filter(type="import_catalogue").values_list("result", flat=True)
+    history = Attempt.objects.filter(job__tenant=day.run)
+    counted = dict(history.values_list("ending").annotate(Count("id")).order_by())
+    bookings = StockMovement.objects.filter(order__reference__startswith=f"{day.run}-")
+    return Tally(
+        accepted=len(day.accepted),
+        follow_ups=jobs.filter(parent_id__isnull=False).count(),
+        follow_ups_expected=completed.filter(type="charge_card").count() + sum(int(images or 0) for images in imports),
+        statuses=statuses_of(day.run),
+        missing=len(day.accepted) - _present(day.accepted),
+        survivors=_present(day.abandoned_jobs) + Order.objects.filter(reference__in=day.abandoned_orders).count(),
+        bookings=bookings.count(),
+        orders_booked=bookings.values("order").distinct().count(),
+        bookings_expected=completed.filter(type="book_stock").count(),
+        endings={ending: counted.get(ending.value, 0) for ending in Ending},
+        cleared=completed.filter(crash_count__gt=0).count(),
+    )
+
+
+def _present(ids: Iterable[str]) -> int:
+    listed = list(ids)
+    parts = [listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE)]
+    return sum(Job.objects.filter(pk__in=part).count() for part in parts)
