@@ -1,27 +1,46 @@
-"""System checks: what is wrong with the settings, and what is risky about the database, each with a hint."""
+"""System checks: what is wrong with the settings, and what is risky about database and handlers, each with a hint."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any
+from math import floor
+from typing import Any, get_args
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
 from django.db import connections
+from pydantic import BaseModel
 
 from jobqueue import conf
 from jobqueue.backends import BY_VENDOR
+from jobqueue.handlers.registry import JobType, registry
+from jobqueue.policy.leases import LONGEST_LEASE
+from jobqueue.policy.redaction import is_secret_name
+from jobqueue.worker.options import WorkerOptions
 
 #: RETURNING came with 3.35.
 OLDEST_SQLITE = (3, 35, 0)
 #: Until then, two connections that write and checkpoint at the same moment could corrupt a WAL database; rarely, but
 #: a queue's processes are just that.
 WAL_RESET_FIXED = (3, 51, 3)
+#: What a supervisor opens for itself: one connection to work with, one to listen on.
+_OF_SUPERVISOR = 2
+_FOR_ORDINARY_USERS = """
+    SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+           - coalesce(current_setting('reserved_connections', true)::int, 0)
+"""
+_DEFAULTS = WorkerOptions()
+_MOST = 1_000_000
+_FLAG = {bool, type(None)}
+_NUMBER = {int, float, *_FLAG}
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
@@ -117,3 +136,122 @@ def _own_database(alias: str) -> Iterator[CheckMessage]:
             hint="Use jobqueue.enqueue_on_commit() in such transactions, and silence jobqueue.W005.",
             id="jobqueue.W005",
         )
+
+
+@register
+def check_commands(**_: Any) -> list[CheckMessage]:
+    """Check that ``runworker`` is ours."""
+    owner = get_commands().get("runworker", "jobqueue")
+    if owner == "jobqueue":
+        return []
+    return [
+        Caution(
+            f"'manage.py runworker' is a command of {owner!r}, which stands before 'jobqueue' in INSTALLED_APPS: "
+            "it does not run jobs.",
+            hint="Start workers with 'manage.py jobqueue worker', which is the same, and silence jobqueue.W006.",
+            id="jobqueue.W006",
+        )
+    ]
+
+
+@register
+def check_handlers(**_: Any) -> list[CheckMessage]:
+    """Check what the handlers declare."""
+    is_sqlite = _queue_vendor() == "sqlite"
+    kinds = sorted(registry, key=lambda kind: kind.name)
+    slow = [message for kind in kinds if is_sqlite and kind.atomic for message in _long_transaction(kind)]
+    return slow + [message for kind in kinds for message in _secrets(kind)]
+
+
+def _queue_vendor() -> str:
+    """Name the vendor of the queue's database; of settings that ``check_settings`` complains of, nothing."""
+    try:
+        alias = "" if [*conf.mistakes()] else conf.get("DATABASE")
+    except ImproperlyConfigured:
+        return ""
+    return connections[alias].vendor if alias in connections.settings else ""
+
+
+def _long_transaction(kind: JobType) -> Iterator[CheckMessage]:
+    lease = kind.lease or timedelta(seconds=_told("LEASE", _DEFAULTS.lease))
+    if kind.timeout <= lease / 3:
+        return
+    longer = f", or lease={3 * kind.timeout.total_seconds():g} or more" if kind.timeout <= LONGEST_LEASE / 3 else ""
+    yield Caution(
+        f"The atomic job type {kind.name!r} may work for {kind.timeout.total_seconds():g} s, more than a third of its "
+        f"lease of {lease.total_seconds():g} s: all that time it holds SQLite's only write lock, and its worker cannot "
+        "renew a lease.",
+        hint=f"Give @job timeout={floor(lease.total_seconds() * 10 / 3) / 10:g} or less{longer}.",
+        id="jobqueue.W007",
+    )
+
+
+def _told(option: str, default: float) -> float:
+    """Read what the environment tells a worker; of a value that will not do, the worker itself complains."""
+    try:
+        told = float(os.environ.get(f"JOBQUEUE_WORKER_{option}") or default)
+    except ValueError:
+        return default
+    return told if 0 < told < _MOST else default
+
+
+@register(Tags.database)
+def check_connections(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Check that the database server has a connection for each slot. It asks the server, so it has to be asked for."""
+    given = databases or ()
+    return [message for alias in given if connections[alias].vendor == "postgresql" for message in _too_many(alias)]
+
+
+def _too_many(alias: str) -> Iterator[CheckMessage]:
+    processes = max(1, int(_told("PROCESSES", _DEFAULTS.processes)))
+    slots = processes * int(_told("CONCURRENCY", _DEFAULTS.concurrency))
+    with connections[alias].cursor() as cursor:
+        cursor.execute(_FOR_ORDINARY_USERS)
+        (most,) = cursor.fetchone()
+    if slots + _OF_SUPERVISOR > most:
+        yield Caution(
+            f"A worker with {slots} slots may open {slots + _OF_SUPERVISOR} connections to {alias!r}, and its server "
+            f"has {most} for all its users.",
+            hint="Lower JOBQUEUE_WORKER_CONCURRENCY or JOBQUEUE_WORKER_PROCESSES, raise the server's max_connections, "
+            "or put a pooler between them.",
+            id="jobqueue.W008",
+        )
+
+
+def _secrets(kind: JobType) -> Iterator[CheckMessage]:
+    found = sorted(set(_secret_fields(kind.signature.form)))
+    if found:
+        yield Caution(
+            f"The payload of the job type {kind.name!r} has what looks like a secret: {', '.join(found)}. Payloads are "
+            "kept as plain text in the database.",
+            hint="Store a reference such as private_key_ref, and fetch the secret when the job runs; silence "
+            "jobqueue.W009 if it is none.",
+            id="jobqueue.W009",
+        )
+
+
+def _secret_fields(form: Any, path: str = "", above: tuple[Any, ...] = ()) -> Iterator[str]:
+    """Name the fields of a model, and of the models within it, that look like secrets."""
+    if not (isinstance(form, type) and issubclass(form, BaseModel)) or form in above:
+        return
+    for name, field in form.model_fields.items():
+        parts = list(_parts(field.annotation))
+        if any(map(is_secret_name, filter(None, (name, field.alias)))) and not _is_harmless(name, parts):
+            yield path + name
+        for part in parts:
+            yield from _secret_fields(part, f"{path}{name}.", (*above, form))
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """Take an annotation apart: ``list[Account | None]`` is an Account or nothing."""
+    inner = get_args(annotation)
+    if not inner:
+        yield annotation
+    for one in inner:
+        yield from _parts(one)
+
+
+def _is_harmless(name: str, parts: Sequence[Any]) -> bool:
+    """Whether a field can only say yes or no, or how many tokens."""
+    harmless = _NUMBER if name.lower().endswith("tokens") else _FLAG
+    return all(isinstance(part, type) and part in harmless for part in parts)

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from jobqueue.clock import SYSTEM
@@ -41,6 +42,8 @@ class Zygote:
     def start(cls, plan: Plan) -> Zygote:
         """Fork the zygote. Call it before anything has started a thread or opened a connection."""
         ours, theirs = socket.socketpair()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # else what waits in its buffer is written by every child
         gc.collect()
         gc.freeze()  # what is old is left alone by the children's collectors, and stays shared memory
         pid = os.fork()
@@ -174,6 +177,8 @@ class Nursery:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # what a handler printed shall survive its crash
         if self._prepare:
             self._prepare()
         Executor(channel, self._plan).serve()
