@@ -66,7 +66,7 @@ def test_every_default_is_accepted_by_its_own_key():
     assert [key for key, setting in conf.SETTINGS.items() if not setting.accepts(setting.default)] == []
 
 
-def test_the_checks_run_with_djangos(settings):
+def test_the_checks_run_with_djangos(settings, databases):
     settings.JOBQUEUE = {"DATABSE": "default"}
     assert "jobqueue.E002" in [message.id for message in run_checks()]
     with pytest.raises(SystemCheckError, match=r"jobqueue\.E002"):

@@ -10,8 +10,10 @@ from django.db import OperationalError, connections
 from django.db.models import QuerySet
 
 from jobqueue.backends import sql, sqlite, sqlite_statements
+from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.models import Job
+from jobqueue.records import Settled
 from jobqueue.testing import VirtualClock
 from jobqueue.testing.contract import BackendContract
 from tests.conftest import make_sql_backend
@@ -21,17 +23,23 @@ SQLITE_HELD = sqlite_statements.HELD.removeprefix("j.id = :id")
 
 
 @pytest.fixture
-def race(request, databases):
-    """Run a race of the contract on a backend; on one alias, or on memory."""
+def promise(databases):
+    """Run a test of the contract on a backend; on one alias, or on memory."""
 
-    def run(kind, name):
+    def run(kind, name, **given):
         clock = VirtualClock()
         backend = MemoryBackend(clock=clock) if kind == "memory" else make_sql_backend(kind, clock)
-        given = {"backend": backend, "clock": clock}
-        test = getattr(BackendContract(), f"test_race_{name}")
+        given |= {"backend": backend, "clock": clock}
+        test = getattr(BackendContract(), f"test_{name}")
         test(**{parameter: given[parameter] for parameter in signature(test).parameters})
 
     return run
+
+
+@pytest.fixture
+def race(promise):
+    """Run a race of the contract on a backend."""
+    return lambda kind, name: promise(kind, f"race_{name}")
 
 
 class Without:
@@ -56,6 +64,25 @@ class Without:
 
     def row_locks(self):
         self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self: self)
+
+    def conditions(self, *names):
+        """The ORM's: rows are found without the conditions of these names."""
+        original = QuerySet.filter
+
+        def lax(self, *args, **conditions):
+            return original(self, *args, **{key: conditions[key] for key in conditions if key not in names})
+
+        self.monkeypatch.setattr(QuerySet, "filter", lax)
+
+    def completions_only(self):
+        """Follow-up jobs are stored whatever became of the settlement they came with."""
+        settle = sql.SqlBackend.settle_and_remember
+
+        def follow_all(self, offers):
+            settled = settle(self, [one._replace(children=()) for one in offers])
+            return Settled(settled.refused, self._follow([child for one in offers for child in one.children]))
+
+        self.monkeypatch.setattr(sql.SqlBackend, "settle_and_remember", follow_all)
 
     def key_order(self):
         self.monkeypatch.setattr(sql, "sorted", lambda items, key=None: list(items), raising=False)
@@ -184,3 +211,87 @@ def test_a_race_fails_in_memory_without_its_guard(race, monkeypatch, name):
     monkeypatch.setattr(MemoryBackend, *MEMORY_MUTANTS[name])
     with pytest.raises(AssertionError):
         race("memory", name)
+
+
+#: What a report of progress is asked for before it is believed, and the claim that only this keeps out.
+REPORTS = {
+    "the fence": (["fence"], "a_report_of_a_lost_claim", {"loss": "claimed again by its own worker"}),
+    "the owner": (["lease_owner"], "a_report_of_a_stranger", {"change": {"owner": "you"}}),
+    "who holds it now": (["lease_owner", "status"], "a_report_of_a_lost_claim", {"loss": "completed"}),
+}
+each_database = pytest.mark.parametrize(
+    "database",
+    [pytest.param("default", marks=pytest.mark.sqlite), pytest.param("postgres", marks=pytest.mark.postgres)],
+    ids=["sqlite", "postgres"],
+)
+
+
+@each_database
+@pytest.mark.parametrize("guard", REPORTS)
+def test_a_late_report_is_believed_without_its_guard(promise, without, database, guard):
+    conditions, name, given = REPORTS[guard]
+    without.conditions(*conditions)
+    with pytest.raises(AssertionError):
+        promise(database, f"{name}_changes_nothing", **given)
+
+
+#: What keeps follow-up jobs out: a refused completion, and an ending that is none.
+FOLLOWERS = {
+    "a_refused_completion_drops_its_follow_up_jobs": {},
+    "a_second_completion_drops_its_follow_up_jobs": {},
+    "an_attempt_that_did_not_succeed_has_no_follow_up_jobs": {"ending": "retried"},
+}
+
+
+@each_database
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_follow_up_jobs_of_what_is_not_completed_are_stored_without_the_guard(promise, without, database, name):
+    without.completions_only()
+    with pytest.raises(AssertionError):
+        promise(database, name, **FOLLOWERS[name])
+
+
+def _memory_follows_all(settle_all):
+    def follow_all(self, offers):
+        settled = settle_all(self, [one._replace(children=()) for one in offers])
+        followed = tuple(self._follow(child) for one in offers for child in one.children)
+        return Settled(settled.refused, followed)
+
+    return follow_all
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_follow_up_jobs_of_what_is_not_completed_are_stored_in_memory_without_the_guard(promise, monkeypatch, name):
+    monkeypatch.setattr(MemoryBackend, "_settle_all", _memory_follows_all(MemoryBackend._settle_all))
+    with pytest.raises(AssertionError):
+        promise("memory", name, **FOLLOWERS[name])
+
+
+def test_a_late_report_is_believed_in_memory_without_its_guard(promise, monkeypatch):
+    monkeypatch.setattr(MemoryBackend, "_held", lambda self, claim: self._rows.get(claim.id))
+    with pytest.raises(AssertionError):
+        promise("memory", "a_report_of_a_stranger_changes_nothing", change={"owner": "you"})
+
+
+@pytest.fixture
+def deferred(databases, monkeypatch):
+    """Have SQLite's transactions begin without the write lock, as Django's do unless they are told."""
+    connections.close_all()
+    monkeypatch.setitem(connections.settings["default"]["OPTIONS"], "transaction_mode", "DEFERRED")
+    yield
+    connections.close_all()
+
+
+ATTEMPT_RACES = ["race_write_attempt", "race_attempt_attempt"]
+
+
+@pytest.mark.parametrize("name", ATTEMPT_RACES)
+def test_an_atomic_attempt_waits_for_the_write_lock_whatever_the_settings(promise, deferred, name):
+    promise("default", name)
+
+
+@pytest.mark.parametrize("name", ATTEMPT_RACES)
+def test_an_atomic_attempt_fails_on_sqlite_without_waiting_for_the_write_lock(promise, deferred, monkeypatch, name):
+    monkeypatch.setattr(sqlite.SqliteBackend, "atomic_attempt", Backend.atomic_attempt)
+    with pytest.raises(OperationalError):
+        promise("default", name)

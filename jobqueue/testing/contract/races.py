@@ -131,9 +131,10 @@ class RaceContract(Contract):
         late: list[str] = []
 
         def claiming() -> None:
-            while not paused.is_set():
-                if take(backend, 1):
+            for _ in range(100):  # of 300 jobs, so that some are left to be taken too late
+                if not paused.is_set() and take(backend, 1):
                     claimed.release()
+            assert paused.wait(30)
             late.extend(claim.id for claim in take(backend, 50))
 
         def pausing() -> None:
