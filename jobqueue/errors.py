@@ -81,7 +81,7 @@ def duration(value: object, name: str) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, (int, float, timedelta)):
         raise InvalidOption(name, f"must be seconds or a timedelta, got {type(value).__name__}")
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if not isfinite(seconds):
+    if isinstance(seconds, float) and not isfinite(seconds):
         raise InvalidOption(name, f"must be a length of time, got {value!r}")
     if seconds < 0:
         raise InvalidOption(name, f"must not be negative, got {value!r}")

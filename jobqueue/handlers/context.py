@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, Protocol
 
 from jobqueue.errors import Interrupted, InvalidOption, JobQueueError, StopReason
@@ -56,10 +55,8 @@ class JobContext:
         It is shown within about a second; of reports that follow each other closely, the last one is kept.
         """
         given: object = percent
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not isfinite(given):
-            raise InvalidOption("percent", f"must be a number, got {percent!r}")
-        if not 0 <= percent <= 100:
-            raise InvalidOption("percent", f"must be from 0 to 100, got {percent!r}")
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 100:
+            raise InvalidOption("percent", f"must be a number from 0 to 100, got {percent!r:.20}")
         report = dump_report({**info, "percent": percent})
         if self.attendant:
             self.attendant.report(report)

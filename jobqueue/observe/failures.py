@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import traceback
 from collections.abc import Sequence
 from datetime import timedelta
@@ -52,7 +53,9 @@ def message_of(error: BaseException) -> str:
 
 def _without_values(error: ValidationError) -> str:
     wrong = error.errors(include_input=False, include_url=False, include_context=False)
-    lines = [f"{'.'.join(map(str, one['loc']))}: {one['type']}" for one in wrong]
+    # Only a model's own fields have names for sure; deeper, and in a dict, a place may be a key, and so a value.
+    is_model = error.title.isidentifier()
+    lines = [f"{one['loc'][0] if is_model and one['loc'] else 'value'}: {one['type']}" for one in wrong]
     return f"{error.error_count()} validation errors for {error.title}\n" + "\n".join(lines)
 
 
@@ -62,8 +65,14 @@ def traceback_of(error: BaseException) -> str:
     seen: BaseException | None = error
     while seen is not None and len(parts) < _LONGEST_CHAIN:
         parts.append(_one(seen))
-        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+        seen = _led_to(seen)
     return "\nThis led to another error:\n\n".join(reversed(parts))
+
+
+def _led_to(error: BaseException) -> BaseException | None:
+    if error.__cause__ is not None:
+        return error.__cause__
+    return None if error.__suppress_context__ else error.__context__
 
 
 def _one(error: BaseException) -> str:
@@ -80,7 +89,7 @@ def _frames(error: BaseException) -> list[str]:
 
 def _outside(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
     """Leave out the frames of this package that lead to the handler's own; all of them, if there are no others."""
-    ours = str(Path(__file__).resolve().parents[1])
+    ours = str(Path(__file__).resolve().parents[1]) + os.sep
     first = next((place for place, frame in enumerate(frames) if not frame.filename.startswith(ours)), 0)
     return list(frames[first:])
 

@@ -62,7 +62,7 @@ def _sentence(event: Event) -> str:
         words += f", {_length(event.duration)}"
     if event.delay is not None:
         words += f", again in {_length(event.delay)}"
-    why = ": ".join(part for part in (event.reason, event.error_class, event.error.split("\n")[0]) if part)
+    why = ": ".join(part for part in (event.reason, event.error_class, "".join(event.error.splitlines()[:1])) if part)
     return words if not why else f"{words} ({why[:_WIDEST_ERROR]})"
 
 
@@ -73,7 +73,8 @@ def _length(seconds: float) -> str:
 class JsonFormatter(logging.Formatter):
     """One JSON object per line: moment, level, message, and every fact that the line carries."""
 
-    _own = frozenset(vars(logging.makeLogRecord({})))
+    #: What every record has, and what other formatters leave on it.
+    _own = frozenset({*vars(logging.makeLogRecord({})), "asctime"})
 
     def format(self, record: logging.LogRecord) -> str:
         facts = {key: value for key, value in vars(record).items() if key not in self._own}
@@ -86,4 +87,5 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        text = json.dumps(line, default=str, ensure_ascii=False)
+        return text.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair is no text

@@ -105,7 +105,7 @@ def decide_cut_short(policy: RetryPolicy, attempt: Attempt, reason: str, *, rng:
     """
     if not attempt.left:
         return Dead(reason)
-    declared = policy.delay if isinstance(policy.delay, (Exponential, Fixed)) else Exponential()
+    declared = policy.delay if type(policy.delay) in (Exponential, Fixed) else Exponential()
     return Again(declared(attempt.number, rng))
 
 
