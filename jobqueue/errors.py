@@ -204,5 +204,8 @@ class Interrupted(BaseException):
     """
 
     def __init__(self, reason: StopReason = StopReason.TIME_LIMIT) -> None:
+        super().__init__()
         self.reason = reason
-        super().__init__(f"The attempt shall stop: {reason}.")
+
+    def __str__(self) -> str:
+        return f"The attempt shall stop: {self.reason}."

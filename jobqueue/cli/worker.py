@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from jobqueue import backends, conf
@@ -13,6 +14,8 @@ from jobqueue.observe.logs import JsonFormatter
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.reload import run_again_on_change
 from jobqueue.worker.start import banner, check, fork_zygote, known_queues, supervisor_of, types_of
+
+logger = logging.getLogger("jobqueue")
 
 LINE = "%(asctime)s %(levelname)-7s %(message)s"
 
@@ -29,11 +32,23 @@ def run(given: dict[str, Any], console: Console) -> int:
         check()
     _mention_unknown_queues(options, console)
     supervisor = supervisor_of(options, zygote)
-    if console.verbosity and not console.as_json:
-        for line in banner(options, supervisor):
-            console.out.write(line)
-        console.out.flush()
+    _introduce(banner(options, supervisor), console)
     return supervisor.run()
+
+
+def _introduce(lines: Iterable[str], console: Console) -> None:
+    if not console.verbosity:
+        return
+    if _is_json(console):
+        logger.info("%s", "; ".join(" ".join(line.split()) for line in lines))
+        return
+    for line in lines:
+        console.out.write(line)
+    console.out.flush()
+
+
+def _is_json(console: Console) -> bool:
+    return console.as_json or conf.get("LOG_FORMAT") == "json"
 
 
 def _mention_unknown_queues(options: WorkerOptions, console: Console) -> None:
@@ -44,13 +59,11 @@ def _mention_unknown_queues(options: WorkerOptions, console: Console) -> None:
 
 def _speak(console: Console) -> None:
     """Write the log of the queue to stdout: nothing with -v 0, each job with -v 1, each beginning too with -v 2."""
-    logger = logging.getLogger("jobqueue")
     if not console.verbosity:
         logger.addHandler(logging.NullHandler())
         return
     handler = logging.StreamHandler(console.out)
-    is_json = console.as_json or conf.get("LOG_FORMAT") == "json"
-    handler.setFormatter(JsonFormatter() if is_json else logging.Formatter(LINE))
+    handler.setFormatter(JsonFormatter() if _is_json(console) else logging.Formatter(LINE))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if console.verbosity > 1 else logging.INFO)
 

@@ -24,7 +24,8 @@ signals:
 
 exit codes:
   0  everything that was taken is stored or given back
-  1  it could not start, or could not store everything before it ended; a sentence says which
+  1  it could not start (3 under the name "jobqueue worker"), or not store everything before it ended; a sentence
+     says which
   2  the command could not be read
 
 examples:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connections
 
 from jobqueue import signals
+from jobqueue.observe import logs
 from jobqueue.records import Event, EventKind
 
 _SIGNALS = {
@@ -26,6 +27,9 @@ _SIGNALS = {
 
 def is_anybody_listening() -> bool:
     """Whether any of the signals that a worker sends has a receiver."""
+    own = logs.ENQUEUED_UID  # the log of this package listens always
+    if any(entry[0][0] != own for entry in signals.enqueued.receivers):
+        return True
     return any(signal.has_listeners() for kind, signal in _SIGNALS.items() if kind is not EventKind.FOLLOWED)
 
 
@@ -43,7 +47,7 @@ class Receivers:
     """A thread that sends signals, started by the first event."""
 
     def __init__(self) -> None:
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def tell(self, events: Iterable[Event | Sequence[Any]]) -> None:
@@ -54,8 +58,15 @@ class Receivers:
             self._thread = threading.Thread(target=self._send_all, name="jobqueue-receivers", daemon=True)
             self._thread.start()
 
+    def finish(self, timeout: float = 5.0) -> None:
+        """Send what is left, and end; a receiver that takes longer than that is not waited for."""
+        if self._thread is not None:
+            self._events.put(None)
+            self._thread.join(timeout)
+
     def _send_all(self) -> None:
-        while True:
-            send(self._events.get())
+        while (event := self._events.get()) is not None:
+            send(event)
             if self._events.empty():
                 connections.close_all()
+        connections.close_all()

@@ -13,6 +13,8 @@ from jobqueue.records import Event, EventKind
 
 logger = logging.getLogger("jobqueue")
 
+ENQUEUED_UID = "jobqueue.observe.logs"
+
 _LEVELS = {
     EventKind.STARTED: logging.DEBUG,
     EventKind.PROGRESSED: logging.DEBUG,
@@ -27,10 +29,12 @@ _WIDEST_ERROR = 200
 
 def connect() -> None:
     """Begin to listen; connecting twice is connecting once."""
-    signals.enqueued.connect(_enqueued, dispatch_uid="jobqueue.observe.logs")
+    signals.enqueued.connect(_enqueued, dispatch_uid=ENQUEUED_UID)
 
 
-def _enqueued(*, job_id: str, job_type: str, queue: str, **_: Any) -> None:
+def _enqueued(*, job_id: str, job_type: str, queue: str, worker: str = "", **_: Any) -> None:
+    if worker:
+        return  # a follow-up job: its worker has logged it
     logger.info("Job enqueued: %s %s", job_type, job_id, extra={"job_id": job_id, "job_type": job_type, "queue": queue})
 
 

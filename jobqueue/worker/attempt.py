@@ -114,6 +114,8 @@ def _in_transaction(kind: JobType, running: Running) -> Outcome:
 def judged(running: Running, error: BaseException) -> Outcome:
     """Say what an attempt that did not succeed comes to."""
     asked = running.reason if isinstance(error, (Interrupted, CancelledError)) else None
+    if asked and isinstance(error, Interrupted):
+        error.reason = asked  # raised from outside, it cannot know
     if asked is StopReason.LEASE_LOST or isinstance(error, LeaseLost):
         return Outcome(None)
     if asked is StopReason.SHUTDOWN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -48,6 +49,7 @@ class Chores:
         if now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY
             self._renew_executors()
+            _reap_orphans()
 
     def tell_news(self) -> None:
         """Note in the registry that this worker is up, and how busy it is."""
@@ -105,6 +107,15 @@ class Chores:
             if size > options.max_rss:
                 return f"it takes {size} MB"
         return ""
+
+
+def _reap_orphans() -> None:
+    """Bury what fell to this process, if it is the first of its container: programs whose parents died."""
+    if os.getpid() != 1:
+        return
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def resident(pid: int) -> int:

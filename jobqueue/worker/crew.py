@@ -30,6 +30,7 @@ class Member:
         self.size = size
         self.alone = alone  # for one suspect
         self.pid: int | None = None
+        self.thread: threading.Thread | None = None  # where there are no processes
         self.held: dict[Claimed, Held] = {}
         self.given = 0
         self.leaving = False
@@ -108,7 +109,8 @@ class Crew:
         self._selector.register(ours, selectors.EVENT_READ, member)
         if self._zygote is None:
             serve = Executor(theirs, self.plan).serve
-            threading.Thread(target=serve, name="jobqueue-executor", daemon=True).start()
+            member.thread = threading.Thread(target=serve, name="jobqueue-executor", daemon=True)
+            member.thread.start()
         else:
             self._unnamed.append(member)
             self._zygote.fork(theirs)
@@ -210,8 +212,11 @@ class Crew:
             self.watch(member)
 
     def tell_all_to_exit(self) -> None:
-        """End those that are left, which hold nothing."""
+        """End those that are left; in this process, wait until they have let go of their connections."""
         self.tell_all(Word.EXIT)
+        for member in self.members:
+            if member.thread is not None:
+                member.thread.join(2.0)
 
     def listener(self) -> Member | None:
         """Find an executor in which somebody listens to signals."""

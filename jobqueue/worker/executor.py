@@ -94,6 +94,8 @@ class Executor:
             return False
         for word, content in inbox.feed(data):
             if word is Word.EXIT:
+                self._receivers.finish()
+                self._slots.close()
                 return False
             self._told[word](content)
         return True

@@ -76,9 +76,9 @@ class Hearing:
             return
         self._place.holdings.drop(held.key)
         events = [self._place.teller.completed_itself(held)]
-        events += [
-            Event(EventKind.FOLLOWED, child, kind, queue, error=refusal) for child, kind, queue, refusal in followed
-        ]
+        worker = self._place.teller.worker
+        for child, kind, queue, refusal in followed:
+            events.append(Event(EventKind.FOLLOWED, child, kind, queue, worker=worker, error=refusal))
         self._place.teller.tell(events)
 
     def _progress(self, _member: Member, rows: list[wire.Row]) -> None:

@@ -6,6 +6,7 @@ import logging
 import signal
 import socket
 import threading
+from typing import Any
 
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.settling import released
@@ -20,17 +21,17 @@ LAST_WORDS = 2.0
 
 
 class Signals:
-    """Counts SIGTERM and SIGINT, and is readable when one has come; reaps what falls to process 1."""
+    """Counts SIGTERM and SIGINT, and is readable when one has come."""
 
     def __init__(self) -> None:
         self.bell, self._ringer = socket.socketpair()
         self.bell.setblocking(False)
         self._ringer.setblocking(False)
         self.asked = 0
+        self._before: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
             signal.set_wakeup_fd(self._ringer.fileno(), warn_on_full_buffer=False)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, self._count)
+            self._before = {number: signal.signal(number, self._count) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def _count(self, _number: int, _frame: object) -> None:
         self.asked += 1
@@ -39,6 +40,15 @@ class Signals:
         """Do as if a signal had come; callable from any thread."""
         self.asked += 1
         self._ringer.send(b"!")
+
+    def close(self) -> None:
+        """Leave the signals to whoever had them before."""
+        if self._before:
+            signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self.bell.close()
+        self._ringer.close()
 
     def hear(self) -> None:
         """Take note of what rang."""

@@ -30,6 +30,7 @@ class Slots(Generic[T]):
         self._waiting: deque[T] = deque()
         self._idle: list[threading.Lock] = []
         self._threads = 0
+        self._started: list[threading.Thread] = []
         self._on_its_way = False
         self._lock = threading.Lock()
 
@@ -37,6 +38,16 @@ class Slots(Generic[T]):
         """Have items worked on, in order, as soon as there is a thread for each."""
         self._waiting.extend(items)
         self._wake_one()
+
+    def close(self) -> None:
+        """Have the threads end that wait for work, and wait until they have; there will be none."""
+        with self._lock:
+            self._size = 0
+            idle, self._idle = self._idle, []
+        for sleeper in idle:
+            sleeper.release()
+        for thread in self._started:
+            thread.join(1.0)
 
     def _wake_one(self) -> None:
         with self._lock:
@@ -52,7 +63,9 @@ class Slots(Generic[T]):
         self._on_its_way = True
         self._threads += 1
         try:
-            threading.Thread(target=self._slot, name="jobqueue-slot", daemon=True).start()
+            thread = threading.Thread(target=self._slot, name="jobqueue-slot", daemon=True)
+            thread.start()
+            self._started = [one for one in self._started if one.is_alive()] + [thread]
         except RuntimeError:  # the system gives no more threads; those there are go on
             self._on_its_way = False
             self._threads -= 1
@@ -80,8 +93,8 @@ class Slots(Generic[T]):
     def _sleep(self, own: threading.Lock) -> bool:
         """Wait for work; say whether there is some, or the thread shall end."""
         with self._lock:
-            if self._waiting:
-                return True
+            if self._waiting or not self._size:
+                return bool(self._waiting)
             self._idle.append(own)
         if not own.acquire(timeout=IDLE_FOR):
             with self._lock:
@@ -91,4 +104,4 @@ class Slots(Generic[T]):
                     return False
             own.acquire()  # woken at the last moment
         self._on_its_way = False
-        return True
+        return bool(self._size or self._waiting)

@@ -60,7 +60,7 @@ def fork_zygote(options: WorkerOptions) -> Zygote | None:
 
 def check() -> None:
     """Run the system checks, and write what they find to stderr; raise SystemCheckError for what is wrong."""
-    BaseCommand().check(display_num_errors=False)
+    BaseCommand().check(display_num_errors=False, databases=[conf.get("DATABASE")])
 
 
 def types_of(options: WorkerOptions) -> frozenset[str]:

@@ -206,5 +206,7 @@ class Supervisor:
                 "have ended",
                 len(place.holdings),
             )
+        self._selector.close()
+        self.signals.close()
         signals.worker_stopped.send_robust(sender=None, worker=place.teller.worker)
         return 1 if self._failed or len(place.holdings) else 0

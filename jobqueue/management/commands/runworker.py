@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from jobqueue.cli import worker_options
 from jobqueue.cli.arguments import Help
@@ -37,5 +38,7 @@ class Command(BaseCommand):
             status = run(given, console)
         except (JobQueueError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database did not answer: {' '.join(str(error).split())}") from error
         if status:
             sys.exit(status)
