@@ -45,16 +45,19 @@ class PostgresListener(Listener):
         self._alias = alias
         parameters: dict[str, Any] = connections[alias].get_connection_params()
         wanted = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
-        self._connection = psycopg.connect(**wanted, autocommit=True)
-        self._connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel_of(connections[alias]))))
+        channel = sql.Identifier(channel_of(connections[alias]))
+        with connections[alias].wrap_database_errors:
+            self._connection = psycopg.connect(**wanted, autocommit=True)
+            self._connection.execute(sql.SQL("LISTEN {}").format(channel))
 
     def fileno(self) -> int:
         return self._connection.fileno()
 
     def hear(self, timeout: float) -> bool:
         heard = False
-        for _ in self._connection.notifies(timeout=timeout, stop_after=1):
-            heard = True
+        with connections[self._alias].wrap_database_errors:
+            for _ in self._connection.notifies(timeout=timeout, stop_after=1):
+                heard = True
         return heard
 
     def self_test(self, timeout: float = 2.0) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Iterable, Sequence
@@ -12,6 +14,11 @@ from django.db import connections
 from jobqueue import signals
 from jobqueue.observe import logs
 from jobqueue.records import Event, EventKind
+
+logger = logging.getLogger("jobqueue")
+
+#: Signals are news: a receiver that falls behind by more than these loses some.
+_MOST_WAITING = 10_000
 
 _SIGNALS = {
     EventKind.FOLLOWED: signals.enqueued,
@@ -47,21 +54,31 @@ class Receivers:
     """A thread that sends signals, started by the first event."""
 
     def __init__(self) -> None:
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._events: queue.Queue[Event | None] = queue.Queue(_MOST_WAITING)
+        self._dropped = 0
         self._thread: threading.Thread | None = None
 
     def tell(self, events: Iterable[Event | Sequence[Any]]) -> None:
         """Have the signals of events sent, in order."""
         for event in events:
-            self._events.put(event if isinstance(event, Event) else Event(EventKind(event[0]), *event[1:]))
+            self._put(event if isinstance(event, Event) else Event(EventKind(event[0]), *event[1:]))
         if self._thread is None:
             self._thread = threading.Thread(target=self._send_all, name="jobqueue-receivers", daemon=True)
             self._thread.start()
 
+    def _put(self, event: Event) -> None:
+        try:
+            self._events.put_nowait(event)
+        except queue.Full:
+            self._dropped += 1
+            if self._dropped == 1:
+                logger.warning("Receivers of signals are slower than the jobs: some signals are not sent")
+
     def finish(self, timeout: float = 5.0) -> None:
         """Send what is left, and end; a receiver that takes longer than that is not waited for."""
         if self._thread is not None:
-            self._events.put(None)
+            with contextlib.suppress(queue.Full):
+                self._events.put(None, timeout=timeout)
             self._thread.join(timeout)
 
     def _send_all(self) -> None:

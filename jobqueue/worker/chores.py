@@ -13,12 +13,13 @@ from jobqueue.policy.leases import settle_expired
 from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.version import __version__
-from jobqueue.worker.crew import Member
+from jobqueue.worker.member import Member
 from jobqueue.worker.place import Place
 
 logger = logging.getLogger("jobqueue")
 
 SWEEP_EVERY = 30.0
+SWEEP_AGAIN = 1.0
 MEASURE_EVERY = 2.0
 
 
@@ -81,6 +82,7 @@ class Chores:
 
         sweep = place.reach.ask(lambda: place.backend.sweep(judge))
         if sweep is None:
+            self._sweep_at = now + SWEEP_AGAIN
             return
         if sweep.look_again:
             self._sweep_at = now + place.backend.second_look.total_seconds()
@@ -90,7 +92,7 @@ class Chores:
             logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
 
     def _renew_executors(self) -> None:
-        """Have executors replaced that ran enough jobs or grew too large."""
+        """Have executors replaced that grew too large."""
         for member in [one for one in self._place.crew.members if not one.leaving]:
             reason = self._why_renew(member)
             if reason:
@@ -100,8 +102,6 @@ class Chores:
 
     def _why_renew(self, member: Member) -> str:
         options = self._place.options
-        if options.max_jobs_per_process is not None and member.given >= options.max_jobs_per_process:
-            return f"it ran {member.given} jobs"
         if options.max_rss is not None and member.pid is not None:
             size = resident(member.pid)
             if size > options.max_rss:

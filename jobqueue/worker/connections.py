@@ -23,6 +23,12 @@ def refresh() -> None:
             connection.health_check_done = False
 
 
+def renew() -> None:
+    """Do both, for a thread whose next handler is not announced."""
+    tidy()
+    refresh()
+
+
 def tidy() -> None:
     """Close what a handler left unusable, and give up what it left in a transaction."""
     for connection in connections.all(initialized_only=True):

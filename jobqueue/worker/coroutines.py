@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 
 from jobqueue.worker import connections
 from jobqueue.worker.attempt import Outcome, Running, judged, perform_async
+
+logger = logging.getLogger("jobqueue")
 
 Done = Callable[[Running, Outcome], None]
 
@@ -32,7 +35,14 @@ class Coroutines:
         self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
         self._flushing = False
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="jobqueue-loop", daemon=True).start()
+        threading.Thread(target=self._run, name="jobqueue-loop", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._loop.run_forever()
+            except BaseException:  # a task of a handler's own raised SystemExit: the others go on
+                logger.exception("A task that a handler started tried to end the process")
 
     def submit(self, several: Sequence[Running]) -> None:
         """Start coroutine handlers; callable from any thread."""
@@ -70,7 +80,7 @@ class Coroutines:
         if thread is None:
             self._tell(running, slot, outcome)
         else:
-            tidied = thread.submit(connections.tidy)
+            tidied = thread.submit(connections.renew)
             tidied.add_done_callback(partial(self._tidied, running, slot, outcome))
 
     def _tidied(self, running: Running, slot: Context, outcome: Outcome, _: Future[None]) -> None:

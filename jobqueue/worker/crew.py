@@ -6,105 +6,75 @@ import selectors
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from selectors import BaseSelector
 
 from jobqueue.clock import SYSTEM
 from jobqueue.worker import wire
 from jobqueue.worker.executor import Executor, Plan
-from jobqueue.worker.holdings import NEVER, Claimed, Held, Holdings
+from jobqueue.worker.holdings import NEVER, Held, Holdings
+from jobqueue.worker.member import Member
+from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.wire import Word
 from jobqueue.worker.zygote import Zygote
 
 #: How many suspects of a crash run at a time: one that takes long must not keep the innocent waiting behind it, and
 #: those that ate the memory together shall not do it again.
 SOLO_AT_ONCE = 4
-_AT_ONCE = 1 << 18
-
-
-class Member:
-    """One executor, seen from the supervisor, which never waits for it: what cannot be sent at once waits here."""
-
-    def __init__(self, channel: socket.socket, size: int, *, alone: bool) -> None:
-        self.channel = channel
-        self.size = size
-        self.alone = alone  # for one suspect
-        self.pid: int | None = None
-        self.thread: threading.Thread | None = None  # where there are no processes
-        self.held: dict[Claimed, Held] = {}
-        self.given = 0
-        self.leaving = False
-        self.doomed = False
-        self.ends_at = float("inf")  # when it is killed, its neighbours' grace over
-        self.listening = False
-        self.inbox = wire.Inbox()
-        self._unsent = bytearray()
-
-    @property
-    def free(self) -> int:
-        """How many more jobs it takes."""
-        return 0 if self.leaving else self.size - len(self.held)
-
-    @property
-    def unsent(self) -> bool:
-        """Whether something waits to be sent."""
-        return bool(self._unsent)
-
-    def say(self, word: Word, content: object = None) -> None:
-        """Send a message, as far as it goes at once."""
-        self._unsent += wire.pack(word, content)
-        self.send()
-
-    def send(self) -> None:
-        """Send what waits, as far as it goes."""
-        while self._unsent:
-            try:
-                sent = self.channel.send(self._unsent)
-            except BlockingIOError:
-                return
-            except OSError:
-                self._unsent.clear()  # it is dead; what it held is settled when that is certain
-                return
-            del self._unsent[:sent]
-
-    def hear(self) -> Iterator[tuple[Word, Any]]:
-        """Read what it says, until there is no more."""
-        while True:
-            try:
-                data = self.channel.recv(_AT_ONCE)
-            except (BlockingIOError, ConnectionResetError):
-                return
-            if not data:
-                return
-            yield from self.inbox.feed(data)
-            if len(data) < _AT_ONCE:
-                return
+#: Executors that die before they are ready are started again after pauses that grow up to so many seconds.
+LONGEST_PAUSE = 30.0
 
 
 class Crew:
     """Keeps as many executors as it is told to, gives claims to them, and replaces those that leave or die."""
 
     def __init__(
-        self, plan: Plan, processes: int, zygote: Zygote | None, selector: selectors.BaseSelector, holdings: Holdings
+        self, plan: Plan, options: WorkerOptions, zygote: Zygote | None, selector: BaseSelector, holdings: Holdings
     ) -> None:
         self.plan = plan
-        self.processes = processes
+        self.processes = max(1, options.processes)
+        self._most = options.max_jobs_per_process or NEVER
         self.members: list[Member] = []
         self.suspects: deque[Held] = deque()
         self._zygote = zygote
         self._holdings = holdings
         self._selector = selector
         self._unnamed: deque[Member] = deque()
+        self._stillborn = 0
+        self._fill_at = 0.0
+
+    @property
+    def missing(self) -> int:
+        """How many executors are to be started."""
+        return self.processes - sum(not one.leaving and not one.alone for one in self.members)
+
+    @property
+    def due(self) -> float:
+        """When to start executors that are missing."""
+        return self._fill_at if self.missing > 0 else NEVER
 
     def fill(self) -> None:
-        """Start the executors that are missing."""
-        while sum(not one.leaving and not one.alone for one in self.members) < max(1, self.processes):
-            self._start(self.plan.slots, alone=False)
+        """Start the executors that are missing; a pause keeps a fault of their beginning from forking without end."""
+        if SYSTEM.monotonic() >= self._fill_at:
+            for _ in range(self.missing):
+                self._start(self.plan.slots, most=self._most)
 
-    def _start(self, size: int, *, alone: bool) -> Member:
+    def born(self, member: Member, *, listening: bool) -> None:
+        """Note that an executor is ready."""
+        member.ready, member.listening = True, listening
+        self._stillborn = 0
+
+    def failed_to_start(self) -> float:
+        """Note that an executor died before it was ready; say how long the next one is put off."""
+        pause: float = min(0.1 * 2**self._stillborn, LONGEST_PAUSE)
+        self._stillborn = min(self._stillborn + 1, 16)
+        self._fill_at = SYSTEM.monotonic() + pause
+        return pause
+
+    def _start(self, size: int, *, most: float = NEVER, alone: bool = False) -> Member:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        member = Member(ours, size, alone=alone)
+        member = Member(ours, size, most=most, alone=alone)
         self.members.append(member)
         self._selector.register(ours, selectors.EVENT_READ, member)
         if self._zygote is None:
@@ -121,7 +91,7 @@ class Crew:
 
     @property
     def free(self) -> int:
-        """How many more jobs may be claimed."""
+        """How many more jobs may be claimed; suspects take of the slots there are, though they run elsewhere."""
         regular = sum(one.free for one in self.members if not one.alone)
         solo = len(self.suspects) + sum(len(one.held) for one in self.members if one.alone)
         return max(0, regular - solo)
@@ -157,14 +127,31 @@ class Crew:
             held.member = member
         member.say(Word.ASSIGN, [wire.assignment_row(held.claim) for held in given])
         self.watch(member)
+        if member.given >= member.most:
+            self.retire(member)
+            self.fill()
 
     # Hearing
 
     def watch(self, member: Member) -> None:
         """Wait for a member's words, and for room to say what could not be sent."""
+        if member.deaf or member not in self.members:
+            return
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if member.unsent else 0)
         if self._selector.get_key(member.channel).events != events:
             self._selector.modify(member.channel, events, member)
+
+    def hang_up(self, member: Member) -> None:
+        """Listen no more to an executor whose channel is closed; if it is alive all the same, it is ended."""
+        self._selector.unregister(member.channel)
+        if self._zygote is not None and member.pid is not None and (member.held or not member.leaving):
+            self._zygote.kill(member.pid)  # not doomed by us: it is settled as the crash that it is
+
+    def unforked(self) -> Member:
+        """Forget the executor that was asked for first: the system would not fork it."""
+        member = self._unnamed.popleft()
+        self.remove(member)
+        return member
 
     def named(self, pid: int) -> None:
         """Note the process id of the executor that was asked for first."""
@@ -202,7 +189,8 @@ class Crew:
         """Forget an executor that is gone."""
         if member in self.members:
             self.members.remove(member)
-            self._selector.unregister(member.channel)
+            if not member.deaf:
+                self._selector.unregister(member.channel)
             member.channel.close()
 
     def tell_all(self, word: Word, content: object = None) -> None:
@@ -213,11 +201,15 @@ class Crew:
 
     def tell_all_to_exit(self) -> None:
         """End those that are left; in this process, wait until they have let go of their connections."""
-        self.tell_all(Word.EXIT)
         for member in self.members:
+            member.leaving = True
+        self.tell_all(Word.EXIT)
+        for member in list(self.members):
             if member.thread is not None:
                 member.thread.join(2.0)
+                self.remove(member)
 
     def listener(self) -> Member | None:
-        """Find an executor in which somebody listens to signals."""
-        return next((one for one in self.members if one.listening and not one.doomed), None)
+        """Find an executor in which somebody listens to signals, and which will read what it is told."""
+        able = (one for one in self.members if one.listening and not (one.doomed or one.deaf or one.leaving))
+        return next(able, None)

@@ -13,8 +13,8 @@ from jobqueue.handlers.registry import registry
 from jobqueue.policy.retry import RetryPolicy, decide_cut_short
 from jobqueue.policy.settling import released, settled
 from jobqueue.records import Alone, Attempt, Decision, Ending, Failure, Settlement, Stopped
-from jobqueue.worker.crew import Member
 from jobqueue.worker.holdings import Held
+from jobqueue.worker.member import Member
 from jobqueue.worker.place import Place
 
 logger = logging.getLogger("jobqueue")
@@ -50,6 +50,8 @@ def _settlement(held: Held, member: Member, how: str, *, in_company: bool) -> Se
         return settled(held.claim, _decision(held, "timed out"), _failure(held, Ending.TIMED_OUT, words))
     if member.doomed:
         return released(held.claim, "its executor was ended for the sake of another job, or of a worker that stops")
+    if SYSTEM.monotonic() >= held.ends:
+        return released(held.claim, "its supervisor was silent for too long, so that it was ended")
     failure = _failure(held, Ending.CRASHED, f"its process {how} while it ran")
     if in_company and not member.alone:
         return settled(held.claim, Alone(), failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import selectors
 import socket
@@ -29,6 +30,10 @@ from jobqueue.worker.wire import Word
 SWITCH_INTERVAL = 0.0005
 #: Reports of progress are sent on at most so often.
 REPORT_EVERY = 0.1
+#: The exit status of an executor that could not bring a job to its end.
+_BROKEN = 70
+
+logger = logging.getLogger("jobqueue")
 
 Claimed = tuple[str, int]
 
@@ -43,8 +48,10 @@ class Plan(NamedTuple):
 class Executor:
     """Runs what it is assigned until its channel closes or it is told to exit."""
 
-    def __init__(self, channel: socket.socket, plan: Plan) -> None:
+    def __init__(self, channel: socket.socket, plan: Plan, *, may_exit: bool = False) -> None:
         self._channel = channel
+        self._may_exit = may_exit
+        self._reporting = threading.Lock()
         self._outbox = Outbox(channel, plan.full)
         self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outbox)
         self._coroutines: Coroutines | None = None
@@ -118,13 +125,23 @@ class Executor:
             self._slots.submit(several)
 
     def _run(self, running: Running) -> None:
+        try:
+            self._run_and_tell(running)
+        except BaseException:
+            # Not the handler failed but we did, for want of memory perhaps: whoever watches settles it as a crash.
+            logger.critical("Job %s cannot be brought to an end", running.assignment.id, exc_info=True)
+            if self._may_exit:
+                os._exit(_BROKEN)
+
+    def _run_and_tell(self, running: Running) -> None:
         connections.refresh()
-        claim = running.assignment.claim
+        claim, is_struck = running.assignment.claim, False
         try:
             outcome = self._interruptible(claim, running)
         except Interrupted as error:
+            is_struck = True
             outcome = judged(running, error)
-        if claim in self._struck:
+        if is_struck or claim in self._struck:
             self._struck.discard(claim)
             connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too
         else:
@@ -184,15 +201,17 @@ class Executor:
     # Progress
 
     def _report(self, assignment: Assignment, text: str) -> None:
-        is_first = not self._reports
-        self._reports[assignment.claim] = text
+        with self._reporting:
+            is_first = not self._reports
+            self._reports[assignment.claim] = text
         if is_first:
             self._nudge.send(b"!")
         if signals.progressed.has_listeners():
             self._receivers.tell([_event(EventKind.PROGRESSED, assignment)._replace(progress=text)])
 
     def _send_reports(self) -> None:
-        reports, self._reports = self._reports, {}
+        with self._reporting:
+            reports, self._reports = self._reports, {}
         self._outbox.say(Word.PROGRESS, [[*claim, text] for claim, text in reports.items()])
 
 

@@ -9,8 +9,8 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.records import Event, EventKind, Progress
 from jobqueue.worker import wire
-from jobqueue.worker.crew import Member
 from jobqueue.worker.holdings import NEVER, Claimed, Held
+from jobqueue.worker.member import Member
 from jobqueue.worker.place import Place
 from jobqueue.worker.wire import Word
 
@@ -49,13 +49,17 @@ class Hearing:
 
     def hear(self, member: Member) -> None:
         """Take in what one executor has said."""
+        was_deaf = member.deaf
         for word, content in member.hear():
             self._heeded[word](member, content)
-        if member.leaving:
+        if member.deaf and not was_deaf:
+            self._place.crew.hang_up(member)
+        elif member.leaving:
             self._place.crew.dismiss_if_idle(member)
 
     def _ready(self, member: Member, content: dict[str, Any]) -> None:
-        member.listening = bool(content["listening"])
+        self._place.crew.born(member, listening=bool(content["listening"]))
+        self._place.teller.tell_the_rest()
 
     def _outcomes(self, member: Member, rows: list[wire.Row]) -> None:
         owner, holdings = self._place.owner, self._place.holdings
@@ -75,6 +79,7 @@ class Hearing:
         if held is None:
             return
         self._place.holdings.drop(held.key)
+        self._place.changed_at = SYSTEM.monotonic()
         events = [self._place.teller.completed_itself(held)]
         worker = self._place.teller.worker
         for child, kind, queue, refusal in followed:

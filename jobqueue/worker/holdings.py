@@ -9,11 +9,16 @@ from jobqueue.errors import StopReason
 from jobqueue.records import Claim, Settlement
 
 if TYPE_CHECKING:
-    from jobqueue.worker.crew import Member
+    from jobqueue.worker.member import Member
 
 Claimed = tuple[str, int]
 
 NEVER = float("inf")
+
+
+def margin(lease: float) -> float:
+    """Say how long before its end a lease that was not renewed is given up: time enough to end what runs under it."""
+    return min(5.0, lease / 5)
 
 
 class Held:
@@ -33,6 +38,16 @@ class Held:
         self.reason: StopReason | None = None
 
     @property
+    def renewal(self) -> float:
+        """When its lease is to be renewed."""
+        return self.extended + self.lease / 3
+
+    @property
+    def ends(self) -> float:
+        """When its lease is given up if it could not be renewed."""
+        return self.extended + self.lease - margin(self.lease)
+
+    @property
     def key(self) -> Claimed:
         """Which claim it is."""
         return (self.claim.id, self.claim.fence)
@@ -45,7 +60,9 @@ class Holdings:
         self.running: dict[Claimed, Held] = {}
         self.finished: dict[Claimed, tuple[Held, Settlement]] = {}
         #: No running claim has an earlier deadline.
-        self.nearest = float("inf")
+        self.nearest = NEVER
+        #: No claim has to be renewed before the one, and no lease is given up before the other.
+        self.renewal = self.ends = NEVER
 
     def __len__(self) -> int:
         return len(self.running) + len(self.finished)
@@ -55,6 +72,8 @@ class Holdings:
         for held in several:
             self.running[held.key] = held
             self.nearest = min(self.nearest, held.deadline)
+            self.renewal = min(self.renewal, held.renewal)
+            self.ends = min(self.ends, held.ends)
 
     def begin_anew(self, held: Held, now: float) -> None:
         """Note that a claim begins to run only now: its time limit does not count while it waits in line."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.records import Claim, Extension
-from jobqueue.worker.holdings import NEVER, Held
+from jobqueue.worker.holdings import NEVER, Held, margin
 from jobqueue.worker.limits import Limits
 from jobqueue.worker.place import Place
 from jobqueue.worker.zygote import Zygote
@@ -19,11 +19,6 @@ REVIEW_EVERY = 0.5
 REVIEW_AFTER = 0.4
 
 
-def margin(lease: float) -> float:
-    """Say how long before its end a lease that was not renewed is given up: time enough to end what runs under it."""
-    return min(5.0, lease / 5)
-
-
 class Leases:
     """Keeps what is held, and stops what is lost."""
 
@@ -31,7 +26,6 @@ class Leases:
         self._place = place
         self._limits = limits
         self._zygote = zygote
-        self._renew_at = NEVER
         self._review_at = 0.0
         self._trusted: float | None = None
 
@@ -40,17 +34,17 @@ class Leases:
         """When there is something to do."""
         if not len(self._place.holdings):
             return NEVER if self._trusted is None else self._review_at
-        now = SYSTEM.monotonic()
-        if self._renew_at == NEVER:
-            self._renew_at = self._next_renewal()
-        return max(min(self._renew_at, self._review_at), self._place.reach.out_until if now < self._renew_at else 0.0)
+        renewal, now = self._place.holdings.renewal, SYSTEM.monotonic()
+        out_until = self._place.reach.out_until if now < renewal else 0.0
+        return max(min(renewal, self._review_at), out_until)
 
     def act(self) -> None:
         """Renew, review, and give up, as far as it is time."""
         now = SYSTEM.monotonic()
-        if self._trusted is None and self._place.holdings.running:
+        holdings = self._place.holdings
+        if holdings.running and (self._trusted is None or holdings.ends < self._trusted):
             self._trust()
-        if now >= self._renew_at:
+        if now >= holdings.renewal:
             self._renew(now)
         if now >= self._review_at and self._is_worth_a_review(now):
             self._review(now)
@@ -58,22 +52,20 @@ class Leases:
     def _is_worth_a_review(self, now: float) -> bool:
         return not self._place.holdings.running or not self._place.reach.is_out(now)
 
-    def _next_renewal(self) -> float:
-        return min((held.extended + held.lease / 3 for held in self._place.holdings.everything()), default=NEVER)
-
     def _renew(self, now: float) -> None:
-        by_length: dict[float, list[Held]] = {}
+        by_length: dict[float, list[Held]] = {}  # those that are due soon go along
         for held in self._place.holdings.everything():
-            if held.extended + held.lease / 4 <= now:  # those that are due soon go along
+            if held.reason is not StopReason.LEASE_LOST and held.extended + held.lease / 4 <= now:
                 by_length.setdefault(held.lease, []).append(held)
         if not self._place.reach.is_out(now):
             for lease, several in by_length.items():
                 self._extend(several, lease)
         for held in self._place.holdings.everything():
-            if held.extended + held.lease - 2 * margin(held.lease) <= now:
+            if held.ends - margin(held.lease) <= now:
                 self._limits.ask(held, StopReason.LEASE_LOST, grace=margin(held.lease) / 2)
+        everything = self._place.holdings.everything()
+        self._place.holdings.renewal = max(min((held.renewal for held in everything), default=NEVER), now + 0.05)
         self._trust()
-        self._renew_at = max(self._next_renewal(), now + 0.05)
 
     def _extend(self, several: Sequence[Held], lease: float) -> None:
         began = SYSTEM.monotonic()
@@ -110,6 +102,6 @@ class Leases:
         """Tell the zygote until when this process may be silent: executors end before a lease does."""
         if self._zygote is None:
             return
-        ends = [held.extended + held.lease - margin(held.lease) for held in self._place.holdings.running.values()]
-        self._trusted = min(ends, default=None)
+        self._place.holdings.ends = min((held.ends for held in self._place.holdings.running.values()), default=NEVER)
+        self._trusted = None if self._place.holdings.ends == NEVER else self._place.holdings.ends
         self._zygote.trust_until(self._trusted)

@@ -8,8 +8,8 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.policy.settling import settled
 from jobqueue.records import Ending, Failure, Stopped
-from jobqueue.worker.crew import Member
 from jobqueue.worker.holdings import NEVER, Held
+from jobqueue.worker.member import Member
 from jobqueue.worker.place import Place
 from jobqueue.worker.wire import Word
 
@@ -52,6 +52,8 @@ class Limits:
 
     def ask(self, held: Held, reason: StopReason, grace: float | None = None) -> None:
         """Ask a handler to stop; what it does about that within the grace is its own affair."""
+        if held.key not in self._place.holdings.running:
+            return  # what is finished cannot be stopped; the fence decides
         if held.reason is not None and not (reason is StopReason.LEASE_LOST and held.reason is not reason):
             return
         held.reason = reason
@@ -65,8 +67,6 @@ class Limits:
 
     def _take_out_of_line(self, held: Held, reason: StopReason) -> None:
         """End what waits for an executor of its own, and so does not run yet."""
-        if held not in self._place.crew.suspects:
-            return  # it is settled already, and waits to be stored
         self._place.crew.suspects.remove(held)
         if reason is StopReason.CANCELLED:
             failure = Failure.of(Ending.CANCELLED, message="it was cancelled before it ran")
@@ -90,9 +90,9 @@ class Limits:
                 held.reason,
             )
             return
-        if member.ends_at == NEVER and not member.doomed:
+        is_urgent = held.reason is StopReason.LEASE_LOST or self._only_condemned(member)
+        if (is_urgent or member.ends_at == NEVER) and not member.doomed:
             member.leaving = True
-            is_urgent = held.reason is StopReason.LEASE_LOST or self._only_condemned(member)
             member.ends_at = now if is_urgent else now + self._place.options.stop_grace
             self._place.crew.fill()
             logger.warning(

@@ -32,6 +32,7 @@ class Loop:
         self._limits = {name: kind.timeout.total_seconds() for name, kind in kinds.items()}
         self._leases = {name: kind.lease for name, kind in kinds.items() if kind.lease}
         self._looks: list[float] = [0.0]
+        self._looked_at = 0.0
         self.taken = 0
         self.found_nothing = False
 
@@ -53,7 +54,7 @@ class Loop:
     def woken(self) -> None:
         """Look now, and again when what producers held back has been committed."""
         now = SYSTEM.monotonic()
-        self._look_at(now, now + PAUSE, now + 2 * PAUSE)
+        self._looks = [now, now + PAUSE, now + 2 * PAUSE]  # the first of them plans the next poll
 
     def _look_at(self, *moments: float) -> None:
         self._looks = sorted({*self._looks, *moments})
@@ -120,7 +121,7 @@ class Loop:
         events = []
         for offer in offers:
             held = place.holdings.drop(offer.claim)
-            if offer.claim not in refused and offer.move in _COMES_AGAIN:
+            if place.options.drain and offer.claim not in refused and offer.move in _COMES_AGAIN:
                 place.awaited.add(offer.id)
             if held is not None and heard:
                 kept = offer.claim not in refused
@@ -133,6 +134,7 @@ class Loop:
 
     def _plan_next(self, now: float, cycle: Cycle, limit: int) -> None:
         self._looks = [look for look in self._looks if look > now]
+        self._looked_at = now
         pause = self._place.options.poll_interval
         if cycle.next_due is not None:
             pause = min(pause, cycle.next_due.total_seconds())
@@ -162,10 +164,15 @@ class Loop:
         """Whether nothing runs, nothing is due, and nothing that was attempted here waits for another attempt."""
         if len(self._place.holdings) or not self.found_nothing or self._place.crew.suspects:
             return False
-        if not self._place.awaited:
-            return True
-        job_id = next(iter(self._place.awaited))
-        record = self._place.reach.ask(lambda: self._place.backend.get(job_id))
-        if record is not None and record.status is not target(Move.RETRY):
-            self._place.awaited.discard(job_id)  # another worker took it, or an operator ended it
-        return False
+        if self._looked_at < self._place.changed_at:
+            self.woken()  # a handler's own transaction may have brought follow-up jobs
+            return False
+        return all(self._waits_no_more(job_id) for job_id in list(self._place.awaited))
+
+    def _waits_no_more(self, job_id: str) -> bool:
+        """Look whether another worker took a job that was attempted here, or an operator ended it."""
+        found = self._place.reach.ask(lambda: (self._place.backend.get(job_id),))
+        if found is None or (found[0] is not None and found[0].status is target(Move.RETRY)):
+            return False
+        self._place.awaited.discard(job_id)
+        return True

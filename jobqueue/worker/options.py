@@ -44,3 +44,8 @@ class WorkerOptions:
             if value is not None and not lowest <= value <= (highest or value):
                 bounds = f"from {lowest:g} to {highest:g}" if highest else f"at least {lowest:g}"
                 raise InvalidOption(f"--{name.replace('_', '-')}", f"must be {bounds}, got {value}")
+        for name in ("max_rss", "max_jobs_per_process"):
+            if self.processes == 0 and getattr(self, name) is not None:
+                raise InvalidOption(
+                    f"--{name.replace('_', '-')}", "needs processes of its own, and there are --processes 0"
+                )

@@ -44,7 +44,7 @@ class Reach:
         return now < self.out_until
 
     def ask(self, call: Callable[[], T]) -> T | None:
-        """Make a call; ``None`` says that the database is out of reach."""
+        """Make a call and return its answer; ``None``, which no answer may be, says that it is out of reach."""
         try:
             answer = call()
         except DatabaseBusy:
@@ -94,5 +94,7 @@ class Place:
     reach: Reach
     teller: Teller
     stopping: bool = False
+    #: When a handler's own transaction last stored something, which no cycle of ours has seen.
+    changed_at: float = 0.0
     #: Jobs that were attempted here and wait for another attempt: a drain waits for these.
     awaited: set[str] = field(default_factory=set)

@@ -31,7 +31,7 @@ class Signals:
         self._before: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
             signal.set_wakeup_fd(self._ringer.fileno(), warn_on_full_buffer=False)
-            self._before = {number: signal.signal(number, self._count) for number in (signal.SIGTERM, signal.SIGINT)}
+            self._before = {number: signal.signal(number, self._count) for number in _asking()}
 
     def _count(self, _number: int, _frame: object) -> None:
         self.asked += 1
@@ -56,6 +56,14 @@ class Signals:
             self.bell.recv(64)
         except BlockingIOError:
             return
+
+
+def _asking() -> list[signal.Signals]:
+    """List what asks a worker to stop: a terminal that closes too, unless somebody said nohup."""
+    asking = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        asking.append(signal.SIGHUP)
+    return asking
 
 
 class Shutdown:
@@ -93,7 +101,7 @@ class Shutdown:
         self._ends_at = SYSTEM.monotonic() + place.options.shutdown_grace
         if len(place.holdings):
             logger.info(
-                "Stopping: %d jobs have %g s to end; once more stops at once",
+                "Stopping: jobs under way: %d; they have %g s to end; the same signal once more stops at once",
                 len(place.holdings),
                 place.options.shutdown_grace,
             )
@@ -107,7 +115,7 @@ class Shutdown:
         self._released_at = SYSTEM.monotonic()
         place = self._place
         if place.holdings.running:
-            logger.warning("Giving %d jobs back that did not end in time", len(place.holdings.running))
+            logger.warning("Giving back what did not end in time, jobs: %d", len(place.holdings.running))
         if self._has_processes:
             for member in [*place.crew.members]:
                 if member.held:

@@ -8,6 +8,7 @@ import os
 import select
 import selectors
 import signal
+from collections.abc import Callable
 
 from jobqueue import signals
 from jobqueue.backends.base import Backend
@@ -17,13 +18,14 @@ from jobqueue.records import Settlement
 from jobqueue.states import Move
 from jobqueue.worker import deaths
 from jobqueue.worker.chores import Chores
-from jobqueue.worker.crew import Crew, Member
+from jobqueue.worker.crew import Crew
 from jobqueue.worker.executor import Plan
 from jobqueue.worker.hearing import Hearing
 from jobqueue.worker.holdings import Holdings
 from jobqueue.worker.leases import Leases
 from jobqueue.worker.limits import Limits
 from jobqueue.worker.loop import Loop
+from jobqueue.worker.member import Member
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.place import Place, Reach
 from jobqueue.worker.shutdown import Shutdown, Signals
@@ -36,6 +38,9 @@ logger = logging.getLogger("jobqueue")
 _LONGEST_WAIT = 5.0
 #: A supervisor has more to do than to wait for another writer: signals, limits, executors that die.
 _PATIENCE = 0.25
+#: How long executors have to exit in: longer where signals are still to be sent.
+_LAST_SIGNALS = 5.0
+_LAST_MOMENT = 0.5
 
 
 class Supervisor:
@@ -56,7 +61,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._zygote = zygote
         holdings, owner = Holdings(), new_owner()
-        crew = Crew(plan, options.processes, zygote, self._selector, holdings)
+        crew = Crew(plan, options, zygote, self._selector, holdings)
         self.place = Place(
             backend=backend,
             owner=owner,
@@ -88,6 +93,8 @@ class Supervisor:
             self.hearing.act()
             self.chores.act()
             self._reconcile()
+            if self.place.crew.due <= SYSTEM.monotonic() and not self.place.stopping:
+                self.place.crew.fill()
         return self._end()
 
     def _begin(self) -> None:
@@ -104,7 +111,7 @@ class Supervisor:
     def _wait(self) -> None:
         """Wait for a word, a signal, a wake-up, or the next thing that is due."""
         now = SYSTEM.monotonic()
-        parts = (self.loop, self.leases, self.limits, self.chores, self.hearing, self.shutdown)
+        parts = (self.loop, self.leases, self.limits, self.chores, self.hearing, self.shutdown, self.place.crew)
         soonest = min(part.due for part in parts)
         if self.place.reach.is_out(now):
             soonest = max(soonest, min(self.place.reach.out_until, self.limits.due, self.shutdown.due))
@@ -125,6 +132,8 @@ class Supervisor:
                 self.place.crew.watch(source)
             if events & selectors.EVENT_READ:
                 self.hearing.hear(source)
+                if source.deaf and source.thread is not None and source in self.place.crew.members:
+                    self._mourn(source, 1)  # where there is no process, this is how its end shows
         elif isinstance(source, Zygote):
             self._hear_zygote(source)
         elif isinstance(source, Ear):
@@ -136,10 +145,12 @@ class Supervisor:
     def _hear_zygote(self, zygote: Zygote) -> None:
         crew = self.place.crew
         try:
-            for what, pid, *status in zygote.hear():
+            for what, about, *status in zygote.hear():
                 if what == "forked":
-                    crew.named(pid)
-                elif (member := crew.member(pid)) is not None:
+                    crew.named(about)
+                elif what == "unforked":
+                    self._do_without(crew.unforked(), about)
+                elif (member := crew.member(about)) is not None:
                     self._mourn(member, status[0])
         except ConnectionResetError:
             self._end_without_zygote()
@@ -147,7 +158,23 @@ class Supervisor:
     def _mourn(self, member: Member, status: int) -> None:
         """Read an executor's last words, settle what it left, and have it replaced."""
         self.hearing.hear(member)
+        if not (member.ready or member.doomed):
+            pause = self.place.crew.failed_to_start()
+            logger.error(
+                "Executor %s ended with status %s before it was ready; %.1f s until the next", member.pid, status, pause
+            )
         deaths.bury(self.place, member, status)
+        self._replace()
+
+    def _do_without(self, member: Member, why: str) -> None:
+        """Give back what an executor was to run that the system would not fork."""
+        pause = self.place.crew.failed_to_start()
+        logger.error("No executor can be forked: %s; %.1f s until the next try", why, pause)
+        member.doomed = True
+        deaths.bury(self.place, member, 0)
+        self._replace()
+
+    def _replace(self) -> None:
         if not self.place.stopping:
             self.place.crew.fill()
         self.place.crew.isolate()
@@ -164,8 +191,10 @@ class Supervisor:
             if member.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(member.pid, signal.SIGKILL)
-            select.select([member.channel], [], [], 1.0)
-            self.hearing.hear(member)
+            end = SYSTEM.monotonic() + 1.0
+            while not member.deaf and (left := end - SYSTEM.monotonic()) > 0:
+                select.select([member.channel], [], [], left)
+                self.hearing.hear(member)
             deaths.bury(self.place, member, -signal.SIGKILL)
 
     def _reconcile(self) -> None:
@@ -176,11 +205,12 @@ class Supervisor:
         mine = self.place.reach.ask(lambda: self.place.backend.held_by(self.place.owner))
         if mine is None:
             return
-        self._recoveries = self.place.reach.recoveries
         unknown = [Settlement(*key, self.place.owner, Move.RELEASE) for key in mine if key not in known]
         if unknown:
             logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
-            self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown))
+            if self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown)) is None:
+                return
+        self._recoveries = self.place.reach.recoveries
 
     # The end
 
@@ -194,10 +224,26 @@ class Supervisor:
             return False
         return not len(place.holdings) or SYSTEM.monotonic() > self.shutdown.last_words
 
+    def _see_off(self) -> None:
+        """Let executors exit in peace: they may have signals to send, and a container ends with this process."""
+        crew, began = self.place.crew, SYSTEM.monotonic()
+        if self.place.teller.untold and not self._failed:
+            crew.fill()
+            self._attend_until(began + _LAST_SIGNALS, lambda: not self.place.teller.untold)
+        is_listened_to = crew.listener() is not None
+        crew.tell_all_to_exit()
+        if not self._failed:
+            self._attend_until(began + (_LAST_SIGNALS if is_listened_to else _LAST_MOMENT), lambda: not crew.members)
+
+    def _attend_until(self, end: float, is_done: Callable[[], bool]) -> None:
+        while not is_done() and (left := end - SYSTEM.monotonic()) > 0:
+            for key, events in self._selector.select(left):
+                self._attend(key.data, events)
+
     def _end(self) -> int:
         place = self.place
         self.hearing.act()
-        place.crew.tell_all_to_exit()
+        self._see_off()
         self.ear.close()
         place.reach.ask(lambda: place.backend.dismiss(place.owner))
         if len(place.holdings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from jobqueue.clock import SYSTEM
@@ -23,26 +24,46 @@ _KINDS = {
 }
 
 
+#: Signals are news: without an executor to send them, more than these are not kept.
+_MOST_UNTOLD = 10_000
+
+
 class Teller:
     """Tells what happened to those who want to know; costs next to nothing where nobody does."""
 
     def __init__(self, crew: Crew, worker: str) -> None:
         self._crew = crew
         self.worker = worker
+        self._is_listened_to = False
+        self._untold: deque[Event] = deque(maxlen=_MOST_UNTOLD)
 
     @property
     def is_heard(self) -> bool:
         """Whether anybody wants to know."""
-        return logs.is_heard() or self._crew.listener() is not None
+        return logs.is_heard() or self._is_listened_to
+
+    @property
+    def untold(self) -> int:
+        """How many events no executor has been told of yet."""
+        return len(self._untold)
 
     def tell(self, events: Sequence[Event]) -> None:
         """Log events, and have their signals sent by an executor in which somebody listens."""
         for event in events:
             logs.write(event)
+        if self._is_listened_to:
+            self._untold.extend(events)
+            self.tell_the_rest()
+
+    def tell_the_rest(self) -> None:
+        """Have an executor send what is still to be sent; where there is none just now, the next one does."""
         listener = self._crew.listener()
-        if listener is not None and events:
-            listener.say(Word.EVENTS, [list(event) for event in events])
-            self._crew.watch(listener)
+        if listener is not None:
+            self._is_listened_to = True
+            if self._untold:
+                listener.say(Word.EVENTS, [list(event) for event in self._untold])
+                self._crew.watch(listener)
+                self._untold.clear()
 
     def stored(self, held: Held, settlement: Settlement) -> Event:
         """Make the event of a settlement that was stored."""

@@ -24,6 +24,7 @@ class Ear:
         self._backend = backend
         self._selector = selector
         self._listener: Listener | None = None
+        self._descriptor = -1
         self._next = 0.0
 
     @property
@@ -41,7 +42,8 @@ class Ear:
         except (Error, OSError) as error:
             logger.debug("Wake-ups cannot be heard just now: %s", error)
             return
-        self._selector.register(self._listener.fileno(), selectors.EVENT_READ, self)
+        self._descriptor = self._listener.fileno()  # once its connection is lost, it does not know it any more
+        self._selector.register(self._descriptor, selectors.EVENT_READ, self)
 
     def hear(self) -> bool:
         """Say whether something was committed since the last look."""
@@ -60,5 +62,5 @@ class Ear:
         """Stop listening."""
         if self._listener is not None:
             listener, self._listener = self._listener, None
-            self._selector.unregister(listener.fileno())
+            self._selector.unregister(self._descriptor)
             listener.close()

@@ -7,6 +7,7 @@ guard: where the supervisor is stuck or dead, executors end before the leases of
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import gc
 import json
@@ -32,6 +33,9 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 class Zygote:
     """The supervisor's end."""
+
+    #: The process of a bare zygote; kept, for an object that is thrown away complains of a process that runs on.
+    interpreter: subprocess.Popen[bytes]
 
     def __init__(self, channel: socket.socket, pid: int) -> None:
         self.channel = channel
@@ -63,17 +67,18 @@ class Zygote:
         ours, theirs = socket.socketpair()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         arguments = [str(theirs.fileno()), *map(str, plan)]
-        process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
+        cls.interpreter = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-m", "jobqueue.worker.bare", *arguments], pass_fds=[theirs.fileno()], env=environment
         )
         theirs.close()
         ours.setblocking(False)
-        return cls(ours, process.pid)
+        return cls(ours, cls.interpreter.pid)
 
     def fork(self, channel: socket.socket) -> None:
         """Ask for an executor at the other end of a channel; ``("forked", pid)`` answers, in the order asked."""
         descriptor = array.array("i", [channel.fileno()])
-        self.channel.sendmsg([b'["fork"]\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
+        with self._speaking():
+            self.channel.sendmsg([b'["fork"]\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
 
     def kill(self, pid: int) -> None:
         """Have an executor killed; ``("died", pid, status)`` follows."""
@@ -84,7 +89,18 @@ class Zygote:
         self._say(["trust", moment])
 
     def _say(self, words: list[Any]) -> None:
-        self.channel.send(json.dumps(words).encode() + b"\n")
+        with self._speaking():
+            self.channel.send(json.dumps(words).encode() + b"\n")
+
+    @contextlib.contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Say something to a zygote that may be dead, of which hear() tells, or stuck, which ends it."""
+        try:
+            yield
+        except BlockingIOError:
+            os.kill(self.pid, signal.SIGKILL)
+        except ConnectionError:
+            return
 
     def hear(self) -> Iterator[list[Any]]:
         """Read what happened; raise ConnectionError if the zygote is dead."""
@@ -157,11 +173,17 @@ class Nursery:
             self._trust = said[0]
 
     def _fork(self, descriptor: int) -> None:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # no more processes, or no more memory
+            os.close(descriptor)
+            self._tell(["unforked", str(error)])
+            return
         if pid == 0:
             self._channel.close()
             self._bell.close()
             self._rung.close()
+            os.set_inheritable(descriptor, False)  # a program that a handler starts shall not hold it open
             _end_with(lambda: self._execute(socket.socket(fileno=descriptor)))
         os.close(descriptor)
         self._children.add(pid)
@@ -181,7 +203,7 @@ class Nursery:
             sys.stdout.reconfigure(line_buffering=True)  # what a handler printed shall survive its crash
         if self._prepare:
             self._prepare()
-        Executor(channel, self._plan).serve()
+        Executor(channel, self._plan, may_exit=True).serve()
 
     def _reap(self) -> None:
         while self._children:

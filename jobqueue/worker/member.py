@@ -1,0 +1,79 @@
+"""One executor, as the supervisor sees it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from jobqueue.worker import wire
+from jobqueue.worker.holdings import NEVER, Claimed, Held
+from jobqueue.worker.wire import Word
+
+_AT_ONCE = 1 << 18
+
+
+class Member:
+    """Says and hears without ever waiting for the executor: what cannot be sent at once is sent later."""
+
+    def __init__(self, channel: socket.socket, size: int, *, most: float = NEVER, alone: bool = False) -> None:
+        self.channel = channel
+        self.size = size
+        self.most = most  # how many jobs it runs in its life
+        self.alone = alone  # for one suspect
+        self.pid: int | None = None
+        self.thread: threading.Thread | None = None  # where there are no processes
+        self.held: dict[Claimed, Held] = {}
+        self.given = 0
+        self.leaving = False
+        self.doomed = False
+        self.ends_at = NEVER  # when it is killed, its neighbours' grace over
+        self.ready = False
+        self.listening = False
+        self.deaf = False  # its channel is closed
+        self.inbox = wire.Inbox()
+        self._unsent = bytearray()
+
+    @property
+    def free(self) -> int:
+        """How many more jobs it takes."""
+        return 0 if self.leaving else int(min(self.size - len(self.held), self.most - self.given))
+
+    @property
+    def unsent(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._unsent)
+
+    def say(self, word: Word, content: object = None) -> None:
+        """Send a message, as far as it goes at once."""
+        self._unsent += wire.pack(word, content)
+        self.send()
+
+    def send(self) -> None:
+        """Send what waits, as far as it goes."""
+        while self._unsent:
+            try:
+                sent = self.channel.send(self._unsent)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._unsent.clear()  # it is dead; what it held is settled when that is certain
+                return
+            del self._unsent[:sent]
+
+    def hear(self) -> Iterator[tuple[Word, Any]]:
+        """Read what it says, until there is no more."""
+        while not self.deaf:
+            try:
+                data = self.channel.recv(_AT_ONCE)
+            except BlockingIOError:
+                return
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                self.deaf = True
+                return
+            yield from self.inbox.feed(data)
+            if len(data) < _AT_ONCE:
+                return
