@@ -29,7 +29,7 @@ def run(given: dict[str, Any], console: Console) -> int:
     types_of(options)
     zygote = fork_zygote(options)
     if not worker_options.is_set(given, "skip-checks"):
-        check()
+        check(quietly=not console.verbosity)
     _mention_unknown_queues(options, console)
     supervisor = supervisor_of(options, zygote)
     _introduce(banner(options, supervisor), console)

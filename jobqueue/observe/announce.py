@@ -45,6 +45,8 @@ def send(event: Event) -> None:
     signal = _SIGNALS.get(event.kind)
     if signal is None or not signal.has_listeners():
         return
+    if event.kind is EventKind.FOLLOWED and event.error:
+        return  # no job was stored
     facts: dict[str, Any] = event._asdict()
     del facts["kind"]
     signal.send_robust(sender=None, **facts)

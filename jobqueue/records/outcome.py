@@ -100,6 +100,16 @@ class Followed(NamedTuple):
     receipt: Receipt | None
     refusal: str = ""
 
+    @property
+    def is_news(self) -> bool:
+        """Whether a job was stored, or none could be; a job that was there before is neither."""
+        return bool(self.refusal) or (self.receipt is not None and self.receipt.created)
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Which job it is: its id, type and queue."""
+        return (self.draft.id, self.draft.type, self.draft.queue)
+
 
 class Settled(NamedTuple):
     """What became of settlements: those that were refused, and the follow-up jobs of those that were not."""

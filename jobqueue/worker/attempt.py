@@ -120,7 +120,7 @@ def judged(running: Running, error: BaseException) -> Outcome:
         return Outcome(None)
     if asked is StopReason.SHUTDOWN:
         return Outcome(released(running.assignment, "its worker stopped"))
-    ending = _ending(error, asked)
+    decision, ending = _decision(running, error, asked), _ending(error, asked)
     failure = failure_of(
         error,
         ending,
@@ -128,7 +128,7 @@ def judged(running: Running, error: BaseException) -> Outcome:
         payload=running.assignment.payload,
         duration=timedelta(seconds=SYSTEM.monotonic() - running.began),
     )
-    return Outcome(settled(running.assignment, _decision(running, error, asked), failure))
+    return Outcome(settled(running.assignment, decision, failure))
 
 
 def _ending(error: BaseException, asked: StopReason | None) -> Ending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from typing import Any
 
 from django.db import connections
@@ -34,13 +35,26 @@ def tidy() -> None:
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:
             continue
-        if connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
+        if _is_closed(connection):
+            _give_up(connection)
+        elif connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
             logger.warning("A handler left a transaction open on %r; it is rolled back.", connection.alias)
             _give_up(connection)
         elif connection.errors_occurred:
             _keep_if_usable(connection)
         if connection.queries_logged:
             connection.queries_log.clear()
+
+
+def _is_closed(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a handler has closed the driver's connection behind Django's back."""
+    driver: Any = connection.connection
+    if connection.vendor != "sqlite":
+        return bool(getattr(driver, "closed", False))
+    try:
+        return bool(driver.total_changes < 0)
+    except sqlite3.ProgrammingError:
+        return True
 
 
 def _keep_if_usable(connection: BaseDatabaseWrapper) -> None:

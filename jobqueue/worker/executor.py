@@ -168,7 +168,7 @@ class Executor:
         self._running.pop(running.assignment.claim, None)
         settlement = outcome.settlement
         if outcome.stored:
-            followed = [[one.draft.id, one.draft.type, one.draft.queue, one.refusal] for one in outcome.followed]
+            followed = [[*one.names, one.refusal] for one in outcome.followed if one.is_news]
             self._outbox.say(Word.SETTLED, [*running.assignment.claim, followed])
         elif settlement is None:
             self._outbox.put([*running.assignment.claim])

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from io import StringIO
 
 from django.core.management.base import BaseCommand
 from django.db import connections
@@ -58,9 +59,11 @@ def fork_zygote(options: WorkerOptions) -> Zygote | None:
     return Zygote.start(plan_of(options))
 
 
-def check() -> None:
-    """Run the system checks, and write what they find to stderr; raise SystemCheckError for what is wrong."""
-    BaseCommand().check(display_num_errors=False, databases=[conf.get("DATABASE")])
+def check(*, quietly: bool) -> None:
+    """Run the system checks, and write what they warn of to stderr; raise SystemCheckError for what is wrong."""
+    BaseCommand(stderr=StringIO() if quietly else None).check(
+        display_num_errors=False, databases=[conf.get("DATABASE")]
+    )
 
 
 def types_of(options: WorkerOptions) -> frozenset[str]:

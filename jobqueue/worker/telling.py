@@ -101,7 +101,7 @@ class Teller:
     def followed(self, several: Sequence[Followed]) -> list[Event]:
         """Make the events of follow-up jobs: those that were stored, and those whose key another type's job has."""
         return [
-            Event(EventKind.FOLLOWED, draft.id, draft.type, draft.queue, worker=self.worker, error=refusal)
-            for draft, receipt, refusal in several
-            if refusal or (receipt and receipt.created)
+            Event(EventKind.FOLLOWED, *one.names, worker=self.worker, error=one.refusal)
+            for one in several
+            if one.is_news
         ]
