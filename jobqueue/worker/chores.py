@@ -50,7 +50,8 @@ class Chores:
         if now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY
             self._renew_executors()
-            _reap_orphans()
+            if self._place.options.processes:  # else they may be the children of handlers
+                _reap_orphans()
 
     def tell_news(self) -> None:
         """Note in the registry that this worker is up, and how busy it is."""

@@ -41,13 +41,16 @@ class Leases:
     def act(self) -> None:
         """Renew, review, and give up, as far as it is time."""
         now = SYSTEM.monotonic()
-        holdings = self._place.holdings
-        if holdings.running and (self._trusted is None or holdings.ends < self._trusted):
-            self._trust()
-        if now >= holdings.renewal:
+        if now >= self._place.holdings.renewal:
             self._renew(now)
         if now >= self._review_at and self._is_worth_a_review(now):
             self._review(now)
+
+    def guard(self) -> None:
+        """Tell the zygote of what was just taken, before this process waits for anything."""
+        holdings = self._place.holdings
+        if holdings.running and (self._trusted is None or holdings.ends < self._trusted):
+            self._trust()
 
     def _is_worth_a_review(self, now: float) -> bool:
         return not self._place.holdings.running or not self._place.reach.is_out(now)

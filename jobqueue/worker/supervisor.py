@@ -14,7 +14,7 @@ from jobqueue import signals
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
 from jobqueue.ids import new_owner
-from jobqueue.records import Settlement
+from jobqueue.records import Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker import deaths
 from jobqueue.worker.chores import Chores
@@ -90,6 +90,7 @@ class Supervisor:
             self.limits.act()
             self.leases.act()
             self.loop.turn()
+            self.leases.guard()
             self.hearing.act()
             self.chores.act()
             self._reconcile()
@@ -205,7 +206,9 @@ class Supervisor:
         mine = self.place.reach.ask(lambda: self.place.backend.held_by(self.place.owner))
         if mine is None:
             return
-        unknown = [Settlement(*key, self.place.owner, Move.RELEASE) for key in mine if key not in known]
+        failure = Failure.of(Ending.RELEASED, message="its worker lost sight of it while the database was out of reach")
+        offer = Settlement("", 0, self.place.owner, Move.RELEASE, failure=failure)
+        unknown = [offer._replace(id=job_id, fence=fence) for job_id, fence in mine if (job_id, fence) not in known]
         if unknown:
             logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
             if self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown)) is None:
