@@ -1,0 +1,79 @@
+"""Fixtures of the tests that start real workers."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from jobqueue.models import Job, Worker
+from tests.app.ledger import Ledger
+from tests.worker.harness import WorkerProcess, until
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """What handlers note down; its gates let them go on."""
+    folder = tmp_path / "ledger"
+    folder.mkdir()
+    return Ledger(folder)
+
+
+@pytest.fixture
+def start_worker(queue, alias, ledger, tmp_path):
+    """A function that starts a worker on the test's database; what it leaves is killed after the test."""
+    started = []
+    numbers = count(1)
+
+    def start(*options, up=1, **given):
+        log = tmp_path / f"worker-{next(numbers)}.log"
+        worker = WorkerProcess(given.pop("alias", alias), ledger.folder, log, *options, **given)
+        started.append(worker)
+        return worker.until_up(up) if up else worker
+
+    yield start
+    for worker in started:
+        worker.destroy()
+        print(f"--- {worker.log.name}\n{worker.output}")  # noqa: T201 - shown where a test fails
+    Worker.objects.using(alias).all().delete()
+
+
+@pytest.fixture
+def jobs(queue, alias):
+    """Look at jobs, and wait for what becomes of them."""
+    return Jobs(alias)
+
+
+class Jobs:
+    """The rows of a test."""
+
+    def __init__(self, alias):
+        self.alias = alias
+
+    def get(self, receipt):
+        """Read one row."""
+        return Job.objects.using(self.alias).get(pk=getattr(receipt, "id", receipt))
+
+    def statuses(self, *receipts):
+        """Read the statuses of jobs, in the order given."""
+        ids = [getattr(one, "id", one) for one in receipts]
+        found = dict(Job.objects.using(self.alias).filter(pk__in=ids).values_list("id", "status"))
+        return [found.get(one) for one in ids]
+
+    def until(self, status, *receipts, seconds=30.0):
+        """Wait until jobs have a status; return their rows."""
+        wanted = [status] * len(receipts)
+
+        def met():
+            return self.statuses(*receipts) == wanted
+
+        until(met, seconds, lambda: f"{status}, there is {self.statuses(*receipts)}")
+        return [self.get(one) for one in receipts]
+
+    def history(self, receipt):
+        """Read how the attempts of a job ended that did not succeed, oldest first."""
+        return list(self.get(receipt).history.order_by("fence"))
+
+    def endings(self, receipt):
+        """Read the endings alone."""
+        return [one.ending for one in self.history(receipt)]

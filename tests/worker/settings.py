@@ -1,0 +1,24 @@
+"""Settings of the workers that tests start: the test's own database, and what else the test says."""
+
+from __future__ import annotations
+
+import json
+import os
+
+_given = json.loads(os.environ["JOBQUEUE_TEST_SETTINGS"])
+
+SECRET_KEY = "for tests"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "jobqueue",
+    "tests.app",
+    "tests.worker",
+    *_given["apps"],
+]
+DATABASES = {"default": _given["database"]}
+JOBQUEUE = _given["jobqueue"]
+#: Module constants to be replaced, by their dotted paths.
+CONSTANTS = _given["constants"]

@@ -1,0 +1,372 @@
+"""The small parts of a worker, each by itself: messages, slots, what is held, and what a worker may be told."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from datetime import UTC, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobqueue.errors import InvalidOption, StopReason
+from jobqueue.policy.settling import completed
+from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
+from jobqueue.states import Move
+from jobqueue.worker import slots as slots_module
+from jobqueue.worker import wire
+from jobqueue.worker.holdings import NEVER, Held, Holdings
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.slots import Slots
+from jobqueue.worker.wire import Inbox, Word, pack
+
+TEXT = st.text(max_size=40)
+WORDS = st.sampled_from(Word)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+LENGTHS = st.integers(0, 10**9).map(lambda millis: timedelta(milliseconds=millis))
+MOMENTS = st.datetimes(timezones=st.just(UTC))
+maybe = st.none().__or__
+
+DRAFTS = st.builds(
+    Draft,
+    id=TEXT,
+    type=TEXT,
+    payload=JSON.map(json.dumps),
+    payload_version=st.integers(1, 9),
+    queue=TEXT,
+    priority=st.integers(1, 10),
+    max_retries=st.integers(1, 100),
+    delay=LENGTHS,
+    scheduled_at=maybe(MOMENTS),
+    expires_at=maybe(MOMENTS),
+    timeout=maybe(LENGTHS),
+    idempotency_key=maybe(TEXT),
+    unique_key=maybe(TEXT),
+    tenant=maybe(TEXT),
+    workspace=maybe(TEXT),
+    parent_id=maybe(TEXT),
+    context=maybe(TEXT),
+)
+FAILURES = st.builds(
+    Failure,
+    ending=st.sampled_from(Ending),
+    error_class=TEXT,
+    message=TEXT,
+    traceback=TEXT,
+    fingerprint=maybe(TEXT),
+    duration=maybe(LENGTHS),
+)
+SETTLEMENTS = st.builds(
+    Settlement,
+    id=TEXT,
+    fence=st.integers(1, 2**62),
+    owner=st.just("me"),
+    move=st.sampled_from([move for move in Move if move not in (Move.CLAIM, Move.REVIVE)]),
+    result=maybe(JSON.map(json.dumps)),
+    delay=maybe(LENGTHS),
+    end_reason=maybe(TEXT),
+    failure=maybe(FAILURES),
+    children=st.lists(DRAFTS, max_size=2).map(tuple),
+)
+
+
+def claim_of(number=1, **changes):
+    values = dict.fromkeys(Claim._fields) | {
+        "id": f"job-{number}",
+        "type": "resize",
+        "queue": "images",
+        "priority": 5,
+        "payload": "{}",
+        "payload_version": 1,
+        "attempt": 1,
+        "max_retries": 3,
+        "fence": 4,
+        "crash_count": 0,
+        "owner": "me",
+    }
+    return Claim(**(values | changes))
+
+
+def received(messages, cuts=()):
+    """Feed messages to an inbox in pieces, cut at these places."""
+    whole = b"".join(messages)
+    places = sorted({0, len(whole), *(cut % (len(whole) + 1) for cut in cuts)})
+    inbox = Inbox()
+    return [said for start, end in pairwise(places) for said in inbox.feed(whole[start:end])]
+
+
+# Messages
+
+
+@given(said=st.lists(st.tuples(WORDS, JSON), max_size=6), cuts=st.lists(st.integers(0, 10**6), max_size=20))
+def test_messages_arrive_whole_and_in_order_however_they_are_cut(said, cuts):
+    assert received([pack(*one) for one in said], cuts) == said
+
+
+def test_a_message_may_come_byte_by_byte():
+    whole = pack(Word.OUTCOMES, [["job-1", 4, '{"name": "Zoë"}']])
+    inbox = Inbox()
+    heard = [list(inbox.feed(whole[place : place + 1])) for place in range(len(whole))]
+    assert heard[:-1] == [[]] * (len(whole) - 1)
+    assert heard[-1] == [(Word.OUTCOMES, [["job-1", 4, '{"name": "Zoë"}']])]
+
+
+def test_a_lone_surrogate_ends_no_conversation():
+    assert received([pack(Word.PROGRESS, ["\ud800"])]) == [(Word.PROGRESS, ["\ud800"])]
+
+
+@given(settlement=SETTLEMENTS)
+def test_a_settlement_is_the_same_at_the_other_end(settlement):
+    if settlement.move is Move.COMPLETE and not settlement.children:  # its holder says nothing but its result
+        settlement = settlement._replace(delay=None, end_reason=None, failure=None)
+    [(word, [row])] = received([pack(Word.OUTCOMES, [wire.settlement_row(settlement)])])
+    assert word is Word.OUTCOMES
+    assert wire.settlement(row, "me") == settlement
+
+
+def test_a_plain_completion_is_short():
+    assert wire.settlement_row(completed(claim_of(), "7")) == ["job-1", 4, "7"]
+
+
+def test_an_executor_gets_of_a_claim_what_it_needs_and_no_more():
+    claim = claim_of(tenant="acme", parent_id="job-0", context='{"language": "de"}', crash_count=2)
+    [(_, rows)] = received([pack(Word.ASSIGN, [wire.assignment_row(claim)])], [3, 5])
+    assert wire.assignments(rows) == [Assignment(*(getattr(claim, name) for name in Assignment._fields))]
+
+
+# The outbox
+
+
+@pytest.fixture
+def channel():
+    """Both ends of a channel."""
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(10)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def arrived(theirs):
+    theirs.setblocking(False)
+    try:
+        return list(Inbox().feed(theirs.recv(1 << 18)))
+    except BlockingIOError:
+        return []
+
+
+def test_outcomes_wait_until_there_are_enough_of_them(channel):
+    ours, theirs = channel
+    outbox = Outbox(ours, full=3)
+    outbox.put(["a", 1])
+    outbox.put(["b", 1])
+    assert outbox.pending
+    assert arrived(theirs) == []
+    outbox.put(["c", 1])
+    assert not outbox.pending
+    assert arrived(theirs) == [(Word.OUTCOMES, [["a", 1], ["b", 1], ["c", 1]])]
+
+
+def test_a_flush_sends_what_waits_and_nothing_twice(channel):
+    ours, theirs = channel
+    outbox = Outbox(ours, full=10)
+    outbox.put(["a", 1])
+    outbox.flush()
+    outbox.flush()
+    assert arrived(theirs) == [(Word.OUTCOMES, [["a", 1]])]
+
+
+def test_other_words_do_not_wait(channel):
+    ours, theirs = channel
+    outbox = Outbox(ours, full=10)
+    outbox.put(["a", 1])
+    outbox.say(Word.PROGRESS, [["a", 1, "50"]])
+    assert arrived(theirs) == [(Word.PROGRESS, [["a", 1, "50"]])]
+
+
+def test_nobody_at_the_other_end_is_no_error(channel):
+    ours, theirs = channel
+    outbox = Outbox(ours, full=1)
+    theirs.close()
+    outbox.put(["a", 1])
+    outbox.say(Word.READY, {})
+    assert not outbox.pending
+
+
+# Slots
+
+
+class Bench:
+    """Slots whose work is to wait until an event lets it go, or to fall through."""
+
+    def __init__(self, size, channel):
+        self.running, self.most, self.done = 0, 0, []
+        self.began, self.finished, self.left = threading.Semaphore(0), threading.Semaphore(0), threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self.slots = Slots(size, self._work, self.left.release, Outbox(channel, full=1_000))
+
+    def _work(self, item):
+        with self._lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        self.began.release()
+        if isinstance(item, threading.Event):
+            assert item.wait(10)
+        with self._lock:
+            self.running -= 1
+            self.done.append(item)
+        self.finished.release()
+
+
+def happens(semaphore, count=1):
+    return all(semaphore.acquire(timeout=10) for _ in range(count))
+
+
+def test_slots_work_on_everything_and_never_on_more_than_their_number(channel):
+    bench = Bench(4, channel[0])
+    gates = [threading.Event() for _ in range(12)]
+    bench.slots.submit(gates)
+    assert happens(bench.began, 4)
+    assert bench.running == 4
+    for gate in gates:
+        gate.set()
+    assert happens(bench.finished, 12)
+    assert bench.most == 4
+    assert set(map(id, bench.done)) == set(map(id, gates))
+
+
+def test_a_job_that_waits_keeps_no_other_from_running(channel):
+    bench = Bench(2, channel[0])
+    gate = threading.Event()
+    bench.slots.submit([gate, *range(50)])
+    assert happens(bench.finished, 50)
+    assert bench.done == list(range(50))
+    gate.set()
+    assert happens(bench.finished)
+
+
+def test_what_is_submitted_while_all_sleep_is_worked_on(channel):
+    bench = Bench(3, channel[0])
+    for turn in range(200):
+        bench.slots.submit([turn])
+        assert happens(bench.finished)
+    assert bench.done == list(range(200))
+
+
+def test_many_batches_in_a_row_lose_nothing(channel):
+    bench = Bench(5, channel[0])
+    for start in range(0, 800, 8):
+        bench.slots.submit(range(start, start + 8))
+    assert happens(bench.finished, 800)
+    assert sorted(bench.done) == list(range(800))
+    assert bench.most <= 5
+
+
+def test_a_slot_that_has_nothing_to_do_sends_what_is_finished(channel):
+    ours, theirs = channel
+    outbox = Outbox(ours, full=1_000)
+    slots = Slots(2, lambda item: outbox.put([item, 1]), lambda: None, outbox)
+    slots.submit(["a", "b", "c"])
+    inbox, said = Inbox(), []
+    while sum(len(rows) for _, rows in said) < 3:
+        said += inbox.feed(theirs.recv(4096))
+    assert sorted(row for _, rows in said for row in rows) == [["a", 1], ["b", 1], ["c", 1]]
+
+
+def test_what_is_finished_is_sent_while_the_last_one_still_runs(channel):
+    ours, theirs = channel
+    outbox, gate = Outbox(ours, full=1_000), threading.Event()
+
+    def work(item):
+        return outbox.put([item, 1]) if isinstance(item, str) else gate.wait(10)
+
+    Slots(2, work, lambda: None, outbox).submit(["a", gate])
+    assert list(Inbox().feed(theirs.recv(4096))) == [(Word.OUTCOMES, [["a", 1]])]
+    gate.set()
+
+
+def test_a_slot_that_was_idle_for_long_ends_and_another_starts_when_it_is_needed(channel, monkeypatch):
+    monkeypatch.setattr(slots_module, "IDLE_FOR", 0.01)
+    bench = Bench(2, channel[0])
+    for turn in range(3):
+        bench.slots.submit([turn])
+        assert happens(bench.finished)
+        assert happens(bench.left)
+    assert bench.done == [0, 1, 2]
+
+
+# What is held
+
+
+def held(number=1, limit=10.0, since=100.0):
+    return Held(claim_of(number), 60.0, limit, since)
+
+
+def test_a_claim_is_held_from_its_beginning_until_its_settlement_is_stored():
+    holdings, one = Holdings(), held()
+    holdings.begin([one])
+    assert (len(holdings), holdings.nearest) == (1, 110.0)
+    holdings.finish(one, completed(one.claim))
+    assert (len(holdings), list(holdings.running), list(holdings.finished)) == (1, [], [one.key])
+    assert holdings.everything() == [one]
+    assert holdings.drop(one.key) is one
+    assert len(holdings) == 0
+    assert holdings.drop(one.key) is None
+
+
+def test_the_nearest_deadline_is_the_earliest_of_all():
+    holdings = Holdings()
+    holdings.begin([held(1, limit=30), held(2, limit=5), held(3, limit=NEVER)])
+    assert holdings.nearest == 105.0
+
+
+def test_the_time_limit_of_a_claim_that_waited_in_line_counts_from_its_beginning():
+    holdings, one = Holdings(), held(limit=10)
+    one.deadline = NEVER
+    holdings.begin([one])
+    holdings.begin_anew(one, 500.0)
+    assert (one.since, one.deadline, holdings.nearest) == (500.0, 510.0, 510.0)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("processes", -1),
+        ("processes", 257),
+        ("concurrency", 0),
+        ("max_jobs", 0),
+        ("max_jobs_per_process", 0),
+        ("max_rss", 1),
+        ("poll_interval", 0.0),
+        ("lease", 1.0),
+        ("lease", 7200.0),
+        ("shutdown_grace", -1.0),
+        ("stop_grace", -0.5),
+        ("poll_interval", float("nan")),
+        ("lease", float("nan")),
+        ("shutdown_grace", float("inf")),
+    ],
+)
+def test_an_option_out_of_its_bounds_is_refused_by_its_name_on_the_command_line(name, value):
+    with pytest.raises(InvalidOption, match=f"--{name.replace('_', '-')} must be .*got {value}"):
+        WorkerOptions(**{name: value})
+
+
+def test_the_defaults_suit_a_small_host():
+    options = WorkerOptions()
+    assert (options.processes, options.concurrency, options.lease, options.shutdown_grace) == (1, 10, 60.0, 30.0)
+
+
+def test_every_reason_to_stop_reads_as_the_end_of_a_sentence():
+    assert all(str(reason).startswith(("its ", "it ")) for reason in StopReason)
