@@ -59,7 +59,8 @@ def write(event: Event) -> None:
 
 
 def _sentence(event: Event) -> str:
-    words = f"Job {event.kind.value}: {event.job_type} {event.job_id}"
+    what = "not enqueued" if event.kind is EventKind.FOLLOWED and event.error else event.kind.value
+    words = f"Job {what}: {event.job_type} {event.job_id}"
     if event.max_retries > 1 and event.kind not in (EventKind.COMPLETED, EventKind.FOLLOWED):
         words += f", attempt {event.attempt} of {event.max_retries}"
     if event.duration is not None:

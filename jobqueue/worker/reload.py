@@ -18,7 +18,7 @@ def run_again_on_change() -> int:
     """Run this command without ``--reload`` in a process of its own; end and start it whenever a file has changed."""
     command = [sys.executable, *(one for one in sys.orig_argv[1:] if not one.startswith("--rel"))]
     environment = {name: value for name, value in os.environ.items() if name != "JOBQUEUE_WORKER_RELOAD"}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:
         before = _changed_at()
         worker = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user typed
@@ -26,6 +26,8 @@ def run_again_on_change() -> int:
             while _changed_at() == before:
                 time.sleep(_LOOK_EVERY)
         except KeyboardInterrupt:
+            return worker.wait()  # the terminal told it too
+        except SystemExit:
             worker.send_signal(signal.SIGTERM)
             return worker.wait()
         worker.send_signal(signal.SIGTERM)
