@@ -44,7 +44,7 @@ def test_an_event_is_sent_to_the_receivers_of_its_signal_alone(connect, kind):
     heard = []
     for one, signal in SIGNALS.items():
         connect(signal, lambda one=one, **facts: heard.append((one, facts)))
-    event = Event(kind, "01J", "resize", "images", 2, 3, "host", 1.5, 10.0, "why", "OSError", "disk", '{"percent":5}')
+    event = Event(kind, "01J", "resize", "images", 2, 3, "host", 1.5, 10.0, "why", "OSError", "", '{"percent":5}')
     send(event)
     ((where, facts),) = heard
     assert where is kind
@@ -127,3 +127,10 @@ def test_a_slow_receiver_keeps_nobody_waiting(connect):
     assert heard.empty()
     free.set()
     assert [heard.get(timeout=PATIENCE) for _ in range(3)] == ["0", "1", "2"]
+
+
+def test_of_a_follow_up_job_that_could_not_be_stored_no_signal_is_sent(connect):
+    heard = []
+    connect(SIGNALS[EventKind.FOLLOWED], lambda **facts: heard.append(facts))
+    send(Event(EventKind.FOLLOWED, "01J", "resize", error="its key belongs to a job of another type"))
+    assert heard == []
