@@ -115,7 +115,7 @@ def test_a_wait_may_be_fixed_or_a_function_of_ones_own():
     @job(retry=lambda attempt, rng: timedelta(seconds=attempt))
     def own() -> None: ...
 
-    waits = [handler.job_type.policy.delay(4, Random()) for handler in (fixed, own)]  # noqa: S311
+    waits = [handler.job_type.policy.delay(4, Random()) for handler in (fixed, own)]
     assert waits == [timedelta(seconds=30), timedelta(seconds=4)]
 
 

@@ -31,7 +31,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def dice(seed=0):
-    return Random(seed)  # noqa: S311 - dice, and no secret
+    return Random(seed)
 
 
 LENGTHS = st.integers(0, 3_600).map(lambda seconds: timedelta(seconds=seconds))
