@@ -74,6 +74,8 @@ def test_an_interruption_ends_the_worker_too_and_loses_nothing(tmp_path, number)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # As on a terminal; what a shell runs in the background begins with Ctrl-C switched off.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         # The first dead letter: the worker is at work.

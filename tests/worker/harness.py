@@ -188,4 +188,5 @@ def freeze(*pids: int) -> None:
 def thaw(*pids: int) -> None:
     """Let stopped processes go on."""
     for pid in pids:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # the first to go on may have ended the others
+            os.kill(pid, signal.SIGCONT)
