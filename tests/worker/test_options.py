@@ -46,6 +46,15 @@ def test_a_drain_waits_for_what_still_runs(start_worker, jobs, ledger):
     assert jobs.get(receipt).status == "completed"
 
 
+def test_a_drain_does_not_wait_for_a_job_that_is_gone(start_worker, queue, jobs):
+    receipt = judge.enqueue(which="retry")  # again in an hour
+    worker = start_worker("--drain")
+    worker.until_said("Job retried")
+    assert worker.process.poll() is None
+    queue.purge([receipt.id])
+    assert worker.wait() == 0
+
+
 def test_a_drain_of_an_empty_queue_ends_at_once(start_worker):
     began = SYSTEM.monotonic()
     worker = start_worker("--drain", up=0)

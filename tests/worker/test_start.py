@@ -278,3 +278,11 @@ def test_a_worker_that_reloads_runs_what_the_file_says_now(start_worker, queue, 
     worker.process.send_signal(signal.SIGTERM)
     worker.wait()
     until(lambda: list(worker.relatives()) == [], 3, f"the end of the worker {inner}")
+
+
+def test_executors_that_end_as_they_begin_are_not_forked_without_end(start_worker):
+    worker = start_worker(up=0, apps=("tests.worker.stillborn",))
+    until(lambda: worker.output.count("before it was ready") >= 4)
+    pauses = [float(one) for one in re.findall(r"before it was ready; ([\d.]+) s", worker.output)]
+    assert pauses[:4] == [0.1, 0.2, 0.4, 0.8]
+    assert worker.stop() == 0

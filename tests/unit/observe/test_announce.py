@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from jobqueue import signals
+from jobqueue.observe import announce
 from jobqueue.observe.announce import Receivers, is_anybody_listening, send
 from jobqueue.records import Event, EventKind
 
@@ -134,3 +135,18 @@ def test_of_a_follow_up_job_that_could_not_be_stored_no_signal_is_sent(connect):
     connect(SIGNALS[EventKind.FOLLOWED], lambda **facts: heard.append(facts))
     send(Event(EventKind.FOLLOWED, "01J", "resize", error="its key belongs to a job of another type"))
     assert heard == []
+
+
+def test_signals_that_no_receiver_keeps_up_with_are_dropped_and_that_is_said_once(connect, monkeypatch, caplog):
+    go_on, heard = threading.Event(), []
+    monkeypatch.setattr(announce, "_MOST_WAITING", 3)
+    connect(SIGNALS[EventKind.COMPLETED], lambda job_id, **_: heard.append(job_id) or go_on.wait(10))
+    receivers = announce.Receivers()
+    receivers.tell([Event(EventKind.COMPLETED, str(number), "resize") for number in range(20)])
+    go_on.set()
+    receivers.finish()
+    assert heard == [str(number) for number in range(len(heard))]
+    assert 3 <= len(heard) < 20
+    assert [record.message for record in caplog.records] == [
+        "Receivers of signals are slower than the jobs: some signals are not sent"
+    ]

@@ -1,0 +1,1 @@
+"""An app whose executors end as they begin."""
