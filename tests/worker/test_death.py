@@ -187,7 +187,8 @@ def test_no_job_is_lost_when_the_whole_worker_is_killed(queue, start_worker, job
     until(lambda: all(row.status == "queued" or row.lease_until < queue.now() for row in map(jobs.get, running)))
     start_worker("--lease", "2")
     jobs.until("completed", *running, *waiting)
-    assert {len(ledger.runs(one.id)) for one in running} == {2}
+    # Children first, and their jobs may have begun anew before the supervisor is killed too.
+    assert {len(ledger.runs(one.id)) for one in running} <= {2, 3}
     assert ledger.overlaps() == []
 
 
