@@ -148,7 +148,8 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
         return decide(policy, attempt, error, rng=_dice)
     except Exception as mistake:  # the policy's own function failed: the job is not to pay for that
         mistake.add_note(f"raised by the retry function of {running.assignment.type}; the default delay is used")
-        error.__cause__ = error.__cause__ or mistake
+        if error.__cause__ is None:
+            error.__cause__ = mistake
         return decide(replace(policy, delay=Exponential()), attempt, error, rng=_dice)
 
 

@@ -13,7 +13,6 @@ from jobqueue.policy.leases import settle_expired
 from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.version import __version__
-from jobqueue.worker.member import Member
 from jobqueue.worker.place import Place
 
 logger = logging.getLogger("jobqueue")
@@ -94,20 +93,15 @@ class Chores:
 
     def _renew_executors(self) -> None:
         """Have executors replaced that grew too large."""
+        most = self._place.options.max_rss
+        if most is None:
+            return
         for member in [one for one in self._place.crew.members if not one.leaving]:
-            reason = self._why_renew(member)
-            if reason:
-                logger.info("Executor %s is replaced: %s", member.pid, reason)
+            size = 0 if member.pid is None else resident(member.pid)
+            if size > most:
+                logger.info("Executor %s is replaced: it takes %s MB", member.pid, size)
                 self._place.crew.retire(member)
                 self._place.crew.fill()
-
-    def _why_renew(self, member: Member) -> str:
-        options = self._place.options
-        if options.max_rss is not None and member.pid is not None:
-            size = resident(member.pid)
-            if size > options.max_rss:
-                return f"it takes {size} MB"
-        return ""
 
 
 def _reap_orphans() -> None:

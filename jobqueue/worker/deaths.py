@@ -45,8 +45,7 @@ def _settlement(held: Held, member: Member, how: str, *, in_company: bool) -> Se
     if held.reason is StopReason.CANCELLED:
         return settled(held.claim, Stopped("cancelled"), _failure(held, Ending.CANCELLED, "it was cancelled"))
     if held.reason is StopReason.TIME_LIMIT:
-        limit = held.claim.timeout.total_seconds() if held.claim.timeout else _type_limit(held)
-        words = f"it ran longer than its limit of {limit:g} s and did not stop when asked"
+        words = f"it ran longer than its limit of {held.limit:g} s and did not stop when asked"
         return settled(held.claim, _decision(held, "timed out"), _failure(held, Ending.TIMED_OUT, words))
     if member.doomed:
         return released(held.claim, "its executor was ended for the sake of another job, or of a worker that stops")
@@ -62,10 +61,6 @@ def _decision(held: Held, reason: str) -> Decision:
     known = held.claim.type in registry.names
     policy = registry.get(held.claim.type).policy if known else RetryPolicy()
     return decide_cut_short(policy, Attempt(held.claim.attempt, held.claim.max_retries), reason, rng=_dice)
-
-
-def _type_limit(held: Held) -> float:
-    return registry.get(held.claim.type).timeout.total_seconds()
 
 
 def _failure(held: Held, ending: Ending, message: str) -> Failure:

@@ -114,7 +114,7 @@ class Executor:
         for running in several:
             self._running[running.assignment.claim] = running
         if announce.is_anybody_listening():
-            self._receivers.tell([_started(one.assignment) for one in several])
+            self._receivers.tell([_event(EventKind.STARTED, one.assignment) for one in several])
         coroutines = [one for one in several if registry.is_async(one.assignment.type)]
         if coroutines:
             if self._coroutines is None:
@@ -213,10 +213,6 @@ class Executor:
         with self._reporting:
             reports, self._reports = self._reports, {}
         self._outbox.say(Word.PROGRESS, [[*claim, text] for claim, text in reports.items()])
-
-
-def _started(assignment: Assignment) -> Event:
-    return _event(EventKind.STARTED, assignment)
 
 
 def _event(kind: EventKind, one: Assignment) -> Event:
