@@ -12,7 +12,7 @@ from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.settling import settled
-from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Failure, Settlement
+from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
 from jobqueue.worker.holdings import NEVER, Held
 from jobqueue.worker.place import TROUBLE, Place
@@ -125,12 +125,20 @@ class Loop:
                 place.awaited.add(offer.id)
             if held is not None and heard:
                 kept = offer.claim not in refused
-                events.append(place.teller.stored(held, offer) if kept else place.teller.lost(held))
+                events.append(place.teller.stored(held, offer) if kept else self._refused(held))
         if cycle.followed:
             place.reach.ask(place.backend.wake)
             events += place.teller.followed(cycle.followed)
         if events:
             place.teller.tell(events)
+
+    def _refused(self, held: Held) -> Event:
+        """Tell a claim that is lost from one that was completed before, by its handler's own transaction."""
+        found = self._place.reach.ask(lambda: (self._place.backend.get(held.claim.id),))
+        record = found[0] if found else None
+        if record is not None and record.fence == held.claim.fence and record.status is target(Move.COMPLETE):
+            return self._place.teller.completed_itself(held)
+        return self._place.teller.lost(held)
 
     def _plan_next(self, now: float, cycle: Cycle, limit: int) -> None:
         self._looks = [look for look in self._looks if look > now]

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from django.contrib.auth.models import Group
 
-from jobqueue import Fixed, JobContext, Snooze, job
+from jobqueue import Fixed, JobContext, Snooze, backends, job
 from tests.app.ledger import is_open, note, recorded, wait_at
 
 AT_ONCE = Fixed(0)
@@ -261,6 +261,13 @@ def hold_atomic(ctx: JobContext, gate: str) -> str:
         if ctx.fence == 1:
             wait_at(gate)
         return f"fence {ctx.fence}"
+
+
+@job(atomic=True, retry=AT_ONCE, timeout=15)
+def die_once_stored(ctx: JobContext) -> str:
+    """End the process as soon as the completion is committed, before anybody hears of it."""
+    backends.current().on_commit(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    return "stored"
 
 
 @job(atomic=True, retry=AT_ONCE, timeout=15)
