@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from django.db import connections
 
-from jobqueue import backends, conf, signals
+from jobqueue import backends, conf
 from jobqueue.backends.base import Backend
+from jobqueue.observe import announce
 from jobqueue.receipts import Receipt
 from jobqueue.records import Draft
 
@@ -28,8 +29,7 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
 
 def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:
     backend.wake()
-    for draft in drafts:
-        signals.enqueued.send_robust(sender=None, job_id=draft.id, job_type=draft.type, queue=draft.queue)
+    announce.enqueued(drafts)
 
 
 def _warn_of_split_transactions() -> None:

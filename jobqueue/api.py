@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from asgiref.sync import sync_to_async
@@ -60,8 +58,8 @@ class Handler(Generic[P, R, E]):
             raise InvalidOption(unknown[0], f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
         if options.get("scheduled_at") is not None:
             options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
-        bound = copy.copy(self)
-        bound.options = replace(self.options, **options)
+        bound = object.__new__(type(self))
+        bound.__dict__ |= self.__dict__ | {"options": self.options.but(options)}
         return bound
 
     def draft(self, *args: E.args, **kwargs: E.kwargs) -> Draft:

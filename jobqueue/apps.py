@@ -8,7 +8,6 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.checks import check_settings
-from jobqueue.observe import logs
 
 
 class JobQueueConfig(AppConfig):
@@ -20,5 +19,4 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         checks.register(check_settings)
-        logs.connect()
         autodiscover_modules("jobs")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ def given() -> dict[str, Any]:
     return value
 
 
+@cache
 def get(key: str) -> Any:
     """Return a setting's value; a value that will not do stops the caller with one sentence."""
     setting = SETTINGS[key]
@@ -85,3 +88,11 @@ def mistakes() -> Iterator[tuple[str, Any]]:
     for key, value in given().items():
         if key in SETTINGS and not SETTINGS[key].accepts(value):
             yield key, value
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting == "JOBQUEUE":
+        get.cache_clear()
+
+
+setting_changed.connect(_forget)

@@ -7,11 +7,16 @@ import socket
 from threading import Lock
 
 from ulid import ULID
+from ulid.base32 import ENCODE
 
 from jobqueue.clock import SYSTEM, Clock
 
 _RANDOM_BITS = 80
-_LAST_RANDOM = (1 << _RANDOM_BITS) - 1
+# Within a millisecond only the last 40 bits, eight letters, count up: what stands before them is written once.
+_TAIL_LENGTH = 8
+_TAIL = (1 << 5 * _TAIL_LENGTH) - 1
+_TOP = (_TAIL + 1) >> 1
+_PAIRS = [one + other for one in ENCODE for other in ENCODE]
 
 
 class UlidFactory:
@@ -22,18 +27,18 @@ class UlidFactory:
         self._lock = Lock()
         self._millisecond = 0
         self._random = 0
+        self._head = ""
 
     def __call__(self) -> str:
         with self._lock:
             millisecond = int(self._clock.now().timestamp() * 1000)
             if millisecond > self._millisecond:
                 self._start(millisecond)
-            elif self._random == _LAST_RANDOM:
+            elif self._random & _TAIL == _TAIL:
                 self._start(self._millisecond + 1)
             else:
                 self._random += 1
-            value = (self._millisecond << _RANDOM_BITS) | self._random
-        return str(ULID(value.to_bytes(16, "big")))
+            return self._head + _letters(self._random & _TAIL)
 
     def after_fork(self) -> None:
         """Leave the parent's sequence: a child that counted on from it would repeat the parent's ids."""
@@ -42,8 +47,14 @@ class UlidFactory:
 
     def _start(self, millisecond: int) -> None:
         self._millisecond = millisecond
-        # The top bit stays clear, so that a burst within one millisecond has room to count up.
-        self._random = int.from_bytes(os.urandom(10), "big") >> 1
+        # The tail's top bit stays clear, so that a burst within one millisecond has room to count up.
+        self._random = int.from_bytes(os.urandom(10), "big") & ~_TOP
+        whole = ULID(((millisecond << _RANDOM_BITS) | self._random).to_bytes(16, "big"))
+        self._head = str(whole)[:-_TAIL_LENGTH]
+
+
+def _letters(tail: int) -> str:
+    return _PAIRS[tail >> 30] + _PAIRS[tail >> 20 & 1023] + _PAIRS[tail >> 10 & 1023] + _PAIRS[tail & 1023]
 
 
 def new_owner() -> str:

@@ -55,6 +55,9 @@ class Backend(ABC):
     patience: float | None = None
     """How many seconds a verb waits for a lock before it raises DatabaseBusy; ``None`` takes BUSY_TIMEOUT."""
 
+    owns_session: bool = False
+    """Whether this process's connection is a worker's own, with no pooler between: then its verbs may prepare it."""
+
     second_look = timedelta(0)
     """How far apart the two looks are that end a lease; zero where one look does."""
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, TypeVar
 
+import psycopg
 from django.db import transaction
 
 from jobqueue.backends import postgresql_statements as statements
@@ -22,13 +24,24 @@ from jobqueue.states import Move
 T = TypeVar("T")
 
 
+_NOW = "statement_timestamp()"
+#: What was prepared is gone, or somebody else's is there.
+_NOT_OURS = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
+
+
 class PostgresBackend(SqlBackend):
-    """Jobs in a Postgres table. Nothing it does depends on a session: transaction poolers are welcome."""
+    """Jobs in a Postgres table. Nothing it does depends on a session: transaction poolers are welcome.
+
+    Where a worker's session is found to be its own, its cycle is prepared in it.
+    """
+
+    #: The driver's connection whose session was set up.
+    _set_up: object = None
 
     def now(self) -> datetime:
         if self.clock:
             return self.clock.now()
-        return as_utc(self._run("SELECT statement_timestamp()")[0][0], self.connection)
+        return as_utc(self._run(f"SELECT {_NOW}")[0][0], self.connection)
 
     def is_missing_table(self, error: Exception) -> bool:
         return getattr(error.__cause__, "sqlstate", None) == "42P01" and "job_queue" in str(error)
@@ -42,11 +55,29 @@ class PostgresBackend(SqlBackend):
             yield
 
     def _run(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-        moment = f"'{to_text(self.clock.now())}'::timestamptz" if self.clock else "statement_timestamp()"
+        moment = f"'{to_text(self.clock.now())}'::timestamptz" if self.clock else _NOW
         with self.connection.cursor() as cursor:
             cursor.execute(statement.replace("@now", moment), parameters)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
+
+    def _run_prepared(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """Run a statement of every turn: in a session of our own the server parses and plans it once."""
+        if not self.owns_session or self.clock:
+            return self._run(statement, parameters)
+        self.connection.ensure_connection()
+        driver: Any = self.connection.connection
+        with self.connection.wrap_database_errors:
+            if driver is not self._set_up:
+                driver.execute(statements.SESSION)
+                driver.prepare_threshold = 0  # Django's own cursors bind in the client, and so prepare nothing
+                self._set_up = driver
+            try:
+                found = psycopg.Cursor(driver).execute(statement.replace("@now", _NOW), parameters, prepare=True)
+            except _NOT_OURS as error:
+                self.owns_session = False
+                raise psycopg.OperationalError("a pooler stands between: nothing is prepared any more") from error
+            return found.fetchall()
 
     # Enqueueing
 
@@ -71,12 +102,12 @@ class PostgresBackend(SqlBackend):
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
         """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
         by_group = self._crowded
-        rows = self._run(
+        rows = self._run_prepared(
             statements.cycle_statement(completing=bool(completions), by_group=by_group),
             {"owner": owner, "completions": _completions(completions)} | _request(request),
         )
-        claims = [self._claim(row, owner) for row in rows if row[0] == "taken"]
-        claims.sort(key=lambda claim: (claim.priority, claim.scheduled_at, claim.id))
+        claims = [self._claim(row) for row in rows if row[0] == "taken"]
+        claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
         self._crowded = any(row[statements.COUNT] for row in rows if row[0] == "blocked")
         accepted = {(row[1], row[statements.COUNT]) for row in rows if row[0] == "settled"}
         lapsed = any(row[0] == "lapsed" for row in rows)
@@ -86,13 +117,10 @@ class PostgresBackend(SqlBackend):
             next_due = next(_length(row[statements.SECONDS]) for row in rows if row[0] == "next due")
         return Cycle(refused(completions, accepted), tuple(claims), next_due)
 
-    def _claim(self, row: tuple[Any, ...], owner: str) -> Claim:
-        values = dict(zip(statements.COLUMNS, row[1:], strict=True), owner=owner, attempt=row[statements.ATTEMPTS])
-        del values["attempts"]
-        for name in statements.MOMENTS:
-            values[name] = values[name] and as_utc(values[name], self.connection)
-        values["timeout"] = _length(values["timeout"])
-        return Claim(**values)
+    def _claim(self, row: tuple[Any, ...]) -> Claim:
+        scheduled, created, expires, timeout, crashes = row[statements.SCHEDULED_AT :]
+        moments = [moment and as_utc(moment, self.connection) for moment in (scheduled, created, expires)]
+        return Claim._make((*row[1 : statements.SCHEDULED_AT], *moments, _length(timeout), crashes))
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         accepted: set[tuple[str, int]] = set()

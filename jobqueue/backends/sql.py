@@ -29,9 +29,10 @@ INSERT_COLUMNS = (
     "workspace, parent_id, timeout, context, expires_at, scheduled_at, created_at, updated_at"
 )
 
+#: In the order of ``Claim``.
 CLAIM_COLUMNS = (
-    "id, type, queue, priority, payload, payload_version, attempts, max_retries, fence, scheduled_at, created_at, "
-    "expires_at, timeout, tenant, workspace, parent_id, crash_count, context"
+    "id, type, queue, payload, payload_version, attempts, max_retries, fence, lease_owner, tenant, workspace, "
+    "parent_id, context, priority, scheduled_at, created_at, expires_at, timeout, crash_count"
 )
 
 #: The fence: only the holder of the job's newest claim passes, and only while it holds it. coalesce() keeps Postgres

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
+from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, TypeVar, cast
 
@@ -15,13 +16,17 @@ from jobqueue.backends import sqlite_statements as statements
 from jobqueue.backends.sql import SqlBackend, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
 from jobqueue.clock import SYSTEM, Clock, from_text, to_text
-from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settlement, Sweep
+from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settled, Settlement, Sweep
 from jobqueue.states import Move
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
 _AT_LEAST = timedelta(milliseconds=1)
+
+#: Where a row has them: the row id comes first, then the columns of a claim.
+_ID = 1
+_SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
 
 
 class SqliteBackend(SqlBackend):
@@ -93,64 +98,71 @@ class SqliteBackend(SqlBackend):
                 return Cycle(next_due=self._next_due(request, []))  # an idle turn never asks for the write lock
             return self.unit(work)
 
+    def settle_and_remember(self, settlements: Sequence[Settlement]) -> Settled:
+        plain = all(one.move is Move.COMPLETE and not one.children for one in settlements)
+        if plain and self._complete_all(settlements):
+            return Settled()  # nothing was refused, and there is nothing to remember
+        return super().settle_and_remember(settlements)
+
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         now = self.now()
         done = [one for one in settlements if one.move is Move.COMPLETE]
+        alone = [one for one in settlements if one.move is not Move.COMPLETE]
+        if not self._complete_all(done):
+            alone, done = [*done, *alone], []
         with self._driver() as driver:
-            accepted = self._complete(driver, done, to_text(now))
-            rest = (one for one in settlements if one.move is not Move.COMPLETE)
-            return accepted | {one.claim for one in rest if driver.execute(*_settling(one, now)).rowcount == 1}
+            return {one.claim for one in done} | {
+                one.claim for one in alone if driver.execute(*_settling(one, now)).rowcount == 1
+            }
 
-    @staticmethod
-    def _complete(driver: Connection, done: Sequence[Settlement], written: str) -> set[tuple[str, int]]:
-        """Store completions all at once; where one of them is refused, only one at a time tells of which."""
+    def _complete_all(self, done: Sequence[Settlement]) -> bool:
+        """Store completions all at once, or none of them: only one at a time tells which are refused."""
         if not done:
-            return set()
-        rows = [
-            {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result, "now": written} for one in done
-        ]
-        driver.execute("SAVEPOINT jobqueue_complete")
-        all_held = driver.executemany(statements.COMPLETE, rows).rowcount == len(rows)
-        if not all_held:
-            driver.execute("ROLLBACK TO jobqueue_complete")
-            done = [one for one, row in zip(done, rows, strict=True) if _is_stored(driver, row)]
-        driver.execute("RELEASE jobqueue_complete")
-        return {(one.id, one.fence) for one in done}
+            return True
+        written = to_text(self.now())
+        rows = [(one.id, one.fence, one.owner, one.result, written) for one in done]
+        with self._driver() as driver:
+            driver.execute("SAVEPOINT jobqueue_complete")
+            all_held = driver.executemany(statements.COMPLETE, rows).rowcount == len(rows)
+            if not all_held:
+                driver.execute("ROLLBACK TO jobqueue_complete")
+            driver.execute("RELEASE jobqueue_complete")
+        return all_held
 
     def _is_anything_due(self) -> bool:
         with self._driver() as driver:
-            first = driver.execute(statements.READY, {"now": to_text(self.now()), "limit": 1})
+            first = driver.execute(statements.READY, {"now": to_text(self.now()), "limit": 1, "owner": ""})
             return first.fetchone() is not None
 
     def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
         """Take the first jobs, end those of them that came too late, and say whether there were such."""
         now = self.now()
         written = to_text(now)
-        rows = self._choose(driver, request, written)
-        fresh = [row for row in rows if row[12] is None or row[12] > written]
-        ends = {kind: to_text(now + request.lease_of(kind)) for kind in {row[2] for row in fresh}}
-        driver.executemany(statements.TAKE, [(owner, ends[row[2]], written, written, row[0]) for row in fresh])
-        if len(fresh) == len(rows):
-            return [_claim(row, owner) for row in fresh], False
-        taken = {row[0] for row in fresh}
-        driver.executemany(statements.LAPSE, [(written, written, row[0]) for row in rows if row[0] not in taken])
-        return [_claim(row, owner) for row in fresh], True
+        found = [(row[0], _claim(row)) for row in self._choose(driver, owner, request, written)]
+        fresh = [(rowid, claim) for rowid, claim in found if claim.expires_at is None or claim.expires_at > now]
+        ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
+        driver.executemany(statements.TAKE, [(owner, ends[claim.type], written, rowid) for rowid, claim in fresh])
+        if len(fresh) < len(found):
+            taken = {rowid for rowid, _ in fresh}
+            driver.executemany(statements.LAPSE, [(written, rowid) for rowid, _ in found if rowid not in taken])
+        return [claim for _, claim in fresh], len(fresh) < len(found)
 
-    def _choose(self, driver: Connection, request: ClaimRequest, now: str) -> list[Row]:
+    def _choose(self, driver: Connection, owner: str, request: ClaimRequest, now: str) -> list[Row]:
         """Pick the first jobs in order that this worker may run.
 
         The plain range serves while nothing else stands at its head. Where something does, the claim goes group by
         group, until no group present is one to leave alone.
         """
         pauses = set(driver.execute(statements.PAUSES).fetchall())
+        wanted = {"now": now, "limit": request.limit, "owner": owner}
         if not self._crowded:
-            rows = driver.execute(statements.READY, {"now": now, "limit": request.limit}).fetchall()
-            if all(_may_run(request, pauses, row[3], row[2]) for row in rows):
+            rows = driver.execute(statements.READY, wanted).fetchall()
+            if all(_may_run(request, pauses, *kind) for kind in {(row[3], row[2]) for row in rows}):
                 return rows
         groups = list(_groups(driver))
-        wanted = [group for group in groups if _may_run(request, pauses, group[0], group[1])]
-        self._crowded = len(wanted) < len(groups)
-        return _first_of(driver, [group[:3] for group in wanted if group[3] <= now], now, request.limit)
+        open_to_us = [group for group in groups if _may_run(request, pauses, group[0], group[1])]
+        self._crowded = len(open_to_us) < len(groups)
+        return _first_of(driver, [group[:3] for group in open_to_us if group[3] <= now], wanted)
 
     def _next_due(self, request: ClaimRequest | None, claims: Sequence[Claim]) -> timedelta | None:
         if request is None or len(claims) == request.limit:
@@ -243,14 +255,12 @@ def _values(draft: Draft, now: datetime) -> Row:
     )
 
 
-def _settling(one: Settlement, now: datetime) -> tuple[str, dict[str, Any]]:
-    """The statement that stores a settlement other than completion, and its parameters."""
+def _settling(one: Settlement, now: datetime) -> tuple[str, Any]:
+    """The statement that stores a settlement, and its parameters."""
+    if one.move is Move.COMPLETE:
+        return statements.COMPLETE, (one.id, one.fence, one.owner, one.result, to_text(now))
     due_at = None if one.delay is None else to_text(now + one.delay)
     return statements.SETTLE, settlement_values(one) | {"now": to_text(now), "due_at": due_at}
-
-
-def _is_stored(driver: Connection, row: dict[str, Any]) -> bool:
-    return driver.execute(statements.COMPLETE, row).rowcount == 1
 
 
 def _may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job_type: str) -> bool:
@@ -266,45 +276,34 @@ def _groups(driver: Connection) -> Iterator[tuple[str, str, int, str]]:
         last = found[:3]
 
 
-def _first_of(driver: Connection, groups: Iterable[tuple[str, str, int]], now: str, limit: int) -> list[Row]:
+def _first_of(driver: Connection, groups: Iterable[tuple[str, str, int]], wanted: dict[str, Any]) -> list[Row]:
     """Pick the first jobs in order from some groups, best priority first; stop reading once there are enough."""
     chosen: list[Row] = []
     by_priority: dict[int, list[tuple[str, str, int]]] = {}
     for group in groups:
         by_priority.setdefault(group[2], []).append(group)
     for priority in sorted(by_priority):
-        if len(chosen) >= limit:
+        if len(chosen) >= wanted["limit"]:
             break
-        arms = (driver.execute(statements.READY_OF, (*group, now, limit)) for group in by_priority[priority])
+        arms = (
+            driver.execute(statements.READY_OF, wanted | {"queue": queue, "type": kind, "priority": priority})
+            for queue, kind, _ in by_priority[priority]
+        )
         level = [row for arm in arms for row in arm]
-        chosen += sorted(level, key=lambda row: (row[10], row[1]))
-    return chosen[:limit]
+        chosen += sorted(level, key=itemgetter(_SCHEDULED_AT, _ID))
+    return chosen[: wanted["limit"]]
 
 
-def _claim(row: Row, owner: str) -> Claim:
-    """Make a claim of a row as it was before it was taken."""
-    (_rowid, job_id, job_type, queue, priority, payload, version, attempts, max_retries, fence, scheduled, created) = (
-        row[:12]
-    )
-    expires, timeout, tenant, workspace, parent, crashes, context = row[12:]
-    return Claim(
-        job_id,
-        job_type,
-        queue,
-        priority,
-        payload,
-        version,
-        attempts + 1,
-        max_retries,
-        fence + 1,
-        from_text(scheduled),
-        from_text(created),
-        from_text(expires) if expires else None,
-        timedelta(seconds=timeout) if timeout else None,
-        tenant,
-        workspace,
-        parent,
-        crashes,
-        context,
-        owner,
+def _claim(row: Row) -> Claim:
+    """Make a claim of a row id and the claim's columns."""
+    scheduled, created, expires, timeout, crashes = row[_SCHEDULED_AT:]
+    return Claim._make(
+        (
+            *row[_ID:_SCHEDULED_AT],
+            from_text(scheduled),
+            from_text(created),
+            from_text(expires) if expires else None,
+            timedelta(seconds=timeout) if timeout else None,
+            crashes,
+        )
     )

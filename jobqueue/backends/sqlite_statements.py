@@ -10,28 +10,34 @@ INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")
+# By number, where it is often: looking names up costs the driver a tenth of the statement.
+HELD_BY_NUMBER = HELD.replace(":id", "?1").replace(":fence", "?2").replace(":owner", "?3")
 COMPLETE = f"""
-UPDATE job_queue AS j SET status = 'completed', result = :result, completed_at = :now, updated_at = :now,
-       lease_owner = NULL, lease_until = NULL WHERE {HELD}
+UPDATE job_queue AS j SET status = 'completed', result = ?4, completed_at = ?5, updated_at = ?5,
+       lease_owner = NULL, lease_until = NULL WHERE {HELD_BY_NUMBER}
 """
 SETTLE = f"UPDATE job_queue AS j SET {SETTLE_SET.replace('v.', ':')} WHERE {HELD}"
 EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {HELD} RETURNING cancel_requested_at"
 TAKE = """
-UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
+UPDATE job_queue SET status = 'in_progress', lease_owner = ?1, lease_until = ?2, started_at = ?3, updated_at = ?3,
        attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
- WHERE rowid = ?
+ WHERE rowid = ?4
 """
 LAPSE = """
-UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?, updated_at = ? WHERE rowid = ?
+UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?1, updated_at = ?1 WHERE rowid = ?2
 """
 
 # What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth a
 # search: on an analysed table it would prefer that to `priority = …` and sort every job there is.
 _READY_INDEX = "likelihood(priority > 0, 1.0)"
+# A claim as it will be once the row is taken.
+_CLAIM = (
+    CLAIM_COLUMNS.replace("attempts", "attempts + 1").replace("fence", "fence + 1").replace("lease_owner", ":owner")
+)
 # One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
 # would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
 _ARM = (
-    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue "
+    f"SELECT rowid, {_CLAIM} FROM job_queue "
     f"WHERE status = 'queued' AND {_READY_INDEX} AND priority = {{priority}} AND scheduled_at <= :now"
 )
 READY = (
@@ -40,8 +46,8 @@ READY = (
 )
 # The same for one queue, type and priority, over job_queue_ready_type.
 READY_OF = (
-    f"SELECT rowid, {CLAIM_COLUMNS} FROM job_queue WHERE status = 'queued' AND queue = ? AND type = ? AND priority = ? "
-    "AND scheduled_at <= ? ORDER BY scheduled_at, id LIMIT ?"
+    f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
+    "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
 )
 # A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between. With
 # `> (…)` SQLite would seek to the group it leaves and walk through it.

@@ -15,6 +15,7 @@ try:
     from opentelemetry import propagate
 except ImportError:  # an extra; without it nothing is traced
     otel = propagate = None  # type: ignore[assignment]
+_CAN_TRACE = otel is not None
 
 
 def pick_up() -> str | None:
@@ -22,7 +23,7 @@ def pick_up() -> str | None:
     found: dict[str, Any] = {}
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
-    if propagate is not None:
+    if _CAN_TRACE and otel.get_current():  # empty where nothing is traced, and mostly nothing is
         propagate.inject(found)
     return json.dumps(found) if found else None
 

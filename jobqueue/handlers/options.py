@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
@@ -51,8 +52,13 @@ class Options:
         if self.scheduled_at is not None and duration(self.delay, "delay"):
             raise InvalidOption("delay", "cannot go with scheduled_at: give one of them")
 
+    def but(self, changes: dict[str, Any]) -> Options:
+        """Make options that differ in something; enqueueing with a key of its own does so each time."""
+        return Options(**dict(zip(_DEFAULTS, _values(self), strict=True)) | changes)
+
 
 _DEFAULTS = {one.name: one.default for one in fields(Options)}
+_values = attrgetter(*_DEFAULTS)
 OPTION_NAMES = frozenset(_DEFAULTS)
 
 

@@ -142,7 +142,12 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("status__in", ["queued", "in_progress", "completed", "failed", "dead_letter"])
+                            ("status", "queued"),
+                            ("status", "in_progress"),
+                            ("status", "completed"),
+                            ("status", "failed"),
+                            ("status", "dead_letter"),
+                            _connector="OR",
                         ),
                         name="job_queue_status",
                     ),

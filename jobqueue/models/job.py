@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import ClassVar
 
 from django.db import models
@@ -83,7 +85,10 @@ class Job(models.Model):
             ("purge_job", _("Can purge jobs")),
         ]
         constraints = [
-            models.CheckConstraint(condition=Q(status__in=_STATUSES), name="job_queue_status"),
+            # Not IN: SQLite would build a table of its values for every row that it writes.
+            models.CheckConstraint(
+                condition=reduce(or_, (Q(status=status) for status in _STATUSES)), name="job_queue_status"
+            ),
             models.CheckConstraint(condition=Q(priority__gte=1, priority__lte=10), name="job_queue_priority"),
             models.CheckConstraint(
                 condition=Q(timeout__gt=0, timeout__lte=LONGEST_DURATION.total_seconds()), name="job_queue_timeout"

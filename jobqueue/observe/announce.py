@@ -13,7 +13,7 @@ from django.db import connections
 
 from jobqueue import signals
 from jobqueue.observe import logs
-from jobqueue.records import Event, EventKind
+from jobqueue.records import Draft, Event, EventKind
 
 logger = logging.getLogger("jobqueue")
 
@@ -34,10 +34,15 @@ _SIGNALS = {
 
 def is_anybody_listening() -> bool:
     """Whether any of the signals that a worker sends has a receiver."""
-    own = logs.ENQUEUED_UID  # the log of this package listens always
-    if any(entry[0][0] != own for entry in signals.enqueued.receivers):
-        return True
-    return any(signal.has_listeners() for kind, signal in _SIGNALS.items() if kind is not EventKind.FOLLOWED)
+    return any(signal.has_listeners() for signal in _SIGNALS.values())
+
+
+def enqueued(drafts: Iterable[Draft]) -> None:
+    """Log the jobs that a caller has stored, and send their signals."""
+    logs.enqueued(drafts)
+    if signals.enqueued.has_listeners():
+        for draft in drafts:
+            signals.enqueued.send_robust(sender=None, job_id=draft.id, job_type=draft.type, queue=draft.queue)
 
 
 def send(event: Event) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from jobqueue import signals
 from jobqueue.clock import to_text
-from jobqueue.records import Event, EventKind
+from jobqueue.records import Draft, Event, EventKind
 
 logger = logging.getLogger("jobqueue")
-
-ENQUEUED_UID = "jobqueue.observe.logs"
 
 _LEVELS = {
     EventKind.STARTED: logging.DEBUG,
@@ -27,15 +25,12 @@ _FIELDS = ("queue", "attempt", "max_retries", "worker", "duration", "delay", "re
 _WIDEST_ERROR = 200
 
 
-def connect() -> None:
-    """Begin to listen; connecting twice is connecting once."""
-    signals.enqueued.connect(_enqueued, dispatch_uid=ENQUEUED_UID)
-
-
-def _enqueued(*, job_id: str, job_type: str, queue: str, worker: str = "", **_: Any) -> None:
-    if worker:
-        return  # a follow-up job: its worker has logged it
-    logger.info("Job enqueued: %s %s", job_type, job_id, extra={"job_id": job_id, "job_type": job_type, "queue": queue})
+def enqueued(drafts: Iterable[Draft]) -> None:
+    """Write one line about each job that a caller has stored."""
+    if is_heard():
+        for draft in drafts:
+            facts = {"job_id": draft.id, "job_type": draft.type, "queue": draft.queue}
+            logger.info("Job enqueued: %s %s", draft.type, draft.id, extra=facts)
 
 
 def is_heard() -> bool:

@@ -32,27 +32,30 @@ class ClaimRequest:
 
 
 class Claim(NamedTuple):
-    """One job, taken by ``owner`` for one attempt; ``fence`` is the number no other claim of this job has."""
+    """One job, taken by ``owner`` for one attempt; ``fence`` is the number no other claim of this job has.
+
+    It begins with the fields of an ``Assignment``, in their order.
+    """
 
     id: str
     type: str
     queue: str
-    priority: int
     payload: str
     payload_version: int
     attempt: int
     max_retries: int
     fence: int
+    owner: str
+    tenant: str | None
+    workspace: str | None
+    parent_id: str | None
+    context: str | None
+    priority: int
     scheduled_at: datetime
     created_at: datetime
     expires_at: datetime | None
     timeout: timedelta | None
-    tenant: str | None
-    workspace: str | None
-    parent_id: str | None
     crash_count: int
-    context: str | None
-    owner: str
 
 
 class Assignment(NamedTuple):

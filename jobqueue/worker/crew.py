@@ -98,17 +98,19 @@ class Crew:
 
     def give(self, several: Iterable[Held]) -> None:
         """Have claims run: each where the most slots are free, suspects of a crash alone."""
-        rows: dict[Member, list[Held]] = {}
+        free = {one: one.free for one in self.members if not one.alone}
+        rows: dict[Member, list[Held]] = {member: [] for member in free}
         for held in several:
             if held.claim.crash_count and self._zygote is not None:
                 held.deadline = NEVER
                 self.suspects.append(held)
                 continue
-            member = max((one for one in self.members if not one.alone), key=lambda one: one.free)
-            member.held[held.key] = held
-            rows.setdefault(member, []).append(held)
+            member = max(free, key=free.__getitem__)
+            free[member] -= 1
+            rows[member].append(held)
         for member, given in rows.items():
-            self._assign(member, given)
+            if given:
+                self._assign(member, given)
         self.isolate()
 
     def isolate(self) -> None:
@@ -117,7 +119,6 @@ class Crew:
             held = self.suspects.popleft()
             self._holdings.begin_anew(held, SYSTEM.monotonic())
             member = self._start(1, alone=True)
-            member.held[held.key] = held
             self._assign(member, [held])
             self.retire(member)
 
@@ -125,6 +126,7 @@ class Crew:
         member.given += len(given)
         for held in given:
             held.member = member
+            member.held[held.key] = held
         member.say(Word.ASSIGN, [wire.assignment_row(held.claim) for held in given])
         self.watch(member)
         if member.given >= member.most:

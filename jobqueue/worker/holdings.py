@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobqueue.errors import StopReason
@@ -24,10 +24,11 @@ def margin(lease: float) -> float:
 class Held:
     """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
 
-    __slots__ = ("claim", "deadline", "extended", "lease", "limit", "member", "reason", "since")
+    __slots__ = ("claim", "deadline", "extended", "key", "lease", "limit", "member", "reason", "settlement", "since")
 
     def __init__(self, claim: Claim, lease: float, limit: float, since: float) -> None:
         self.claim = claim
+        self.key: Claimed = (claim.id, claim.fence)
         self.lease = lease
         self.limit = limit
         self.since = since
@@ -36,6 +37,8 @@ class Held:
         self.deadline = since + limit
         self.member: Member | None = None
         self.reason: StopReason | None = None
+        #: What it came to, once it is finished.
+        self.settlement: Settlement | None = None
 
     @property
     def renewal(self) -> float:
@@ -47,18 +50,13 @@ class Held:
         """When its lease is given up if it could not be renewed."""
         return self.extended + self.lease - margin(self.lease)
 
-    @property
-    def key(self) -> Claimed:
-        """Which claim it is."""
-        return (self.claim.id, self.claim.fence)
-
 
 class Holdings:
     """The claims that run, and those that are finished and wait to be stored."""
 
     def __init__(self) -> None:
         self.running: dict[Claimed, Held] = {}
-        self.finished: dict[Claimed, tuple[Held, Settlement]] = {}
+        self.finished: dict[Claimed, Held] = {}
         #: No running claim has an earlier deadline.
         self.nearest = NEVER
         #: No claim has to be renewed before the one, and no lease is given up before the other.
@@ -67,13 +65,13 @@ class Holdings:
     def __len__(self) -> int:
         return len(self.running) + len(self.finished)
 
-    def begin(self, several: Iterable[Held]) -> None:
+    def begin(self, several: Sequence[Held]) -> None:
         """Note claims that were just taken."""
-        for held in several:
-            self.running[held.key] = held
-            self.nearest = min(self.nearest, held.deadline)
-            self.renewal = min(self.renewal, held.renewal)
-            self.ends = min(self.ends, held.ends)
+        self.running.update((held.key, held) for held in several)
+        self.nearest = min(self.nearest, min(held.deadline for held in several))
+        soonest = min(several, key=lambda held: held.lease)  # they were taken in the same cycle
+        self.renewal = min(self.renewal, soonest.renewal)
+        self.ends = min(self.ends, soonest.ends)
 
     def begin_anew(self, held: Held, now: float) -> None:
         """Note that a claim begins to run only now: its time limit does not count while it waits in line."""
@@ -82,14 +80,14 @@ class Holdings:
 
     def finish(self, held: Held, settlement: Settlement) -> None:
         """Note what a claim came to; it is still held, until that is stored."""
+        held.settlement = settlement
         self.running.pop(held.key, None)
-        self.finished[held.key] = (held, settlement)
+        self.finished[held.key] = held
 
     def drop(self, key: Claimed) -> Held | None:
-        """Forget a claim: it is stored, or lost."""
-        finished = self.finished.pop(key, None)
-        return finished[0] if finished else self.running.pop(key, None)
+        """Forget a claim that is lost, or settled by its own handler."""
+        return self.finished.pop(key, None) or self.running.pop(key, None)
 
     def everything(self) -> list[Held]:
         """List what needs its lease."""
-        return [*self.running.values(), *(held for held, _ in self.finished.values())]
+        return [*self.running.values(), *self.finished.values()]

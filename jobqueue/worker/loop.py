@@ -64,13 +64,15 @@ class Loop:
         began = SYSTEM.monotonic()
         if self.due > began or self._place.reach.is_out(began):
             return
-        offers = [settlement for _, settlement in self._place.holdings.finished.values()]
+        offered = list(self._place.holdings.finished.values())
+        offers = [held.settlement for held in offered if held.settlement]
         limit = self.limit
         request = self._request(limit) if limit > 0 else None
         cycle = self._place.reach.ask(lambda: self._cycle(offers, request))
         if cycle is None:
             return
-        self._told(offers, cycle)
+        self._place.holdings.finished.clear()
+        self._told(offered, cycle)
         if request is not None:
             self._plan_next(began, cycle, limit)
             self._begin(cycle.claims, began)
@@ -106,7 +108,7 @@ class Loop:
         except TROUBLE:
             raise
         except DatabaseError as error:
-            held, _ = self._place.holdings.finished[offer.claim]
+            held = self._place.holdings.finished[offer.claim]
             failure = Failure.of(
                 Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
             )
@@ -114,18 +116,18 @@ class Loop:
 
     # What came of it
 
-    def _told(self, offers: Sequence[Settlement], cycle: Cycle) -> None:
+    def _told(self, offered: Sequence[Held], cycle: Cycle) -> None:
         place = self._place
         refused = {one.claim for one in cycle.refused}
-        heard = place.teller.is_heard
+        if place.options.drain:
+            place.awaited.update(
+                held.claim.id
+                for held in offered
+                if held.key not in refused and held.settlement and held.settlement.move in _COMES_AGAIN
+            )
         events = []
-        for offer in offers:
-            held = place.holdings.drop(offer.claim)
-            if place.options.drain and offer.claim not in refused and offer.move in _COMES_AGAIN:
-                place.awaited.add(offer.id)
-            if held is not None and heard:
-                kept = offer.claim not in refused
-                events.append(place.teller.stored(held, offer) if kept else self._refused(held))
+        if place.teller.is_heard:
+            events = [self._refused(held) if held.key in refused else place.teller.stored(held) for held in offered]
         if cycle.followed:
             place.reach.ask(place.backend.wake)
             events += place.teller.followed(cycle.followed)

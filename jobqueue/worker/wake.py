@@ -15,6 +15,7 @@ from jobqueue.worker.holdings import NEVER
 logger = logging.getLogger("jobqueue")
 
 _LISTEN_AGAIN = 1.0
+_TEST = 0.5
 
 
 class Ear:
@@ -38,10 +39,18 @@ class Ear:
         """Begin to listen; where that fails, it is tried again."""
         self._next = SYSTEM.monotonic() + _LISTEN_AGAIN
         try:
-            self._listener = self._backend.listen()
+            listener = self._backend.listen()
         except (Error, OSError) as error:
             logger.debug("Wake-ups cannot be heard just now: %s", error)
             return
+        try:
+            # Who hears itself has a session of its own: a pooler would hand the wake-up to somebody else.
+            self._backend.owns_session = listener.self_test(_TEST)
+        except (Error, OSError) as error:
+            logger.debug("Wake-ups cannot be tried just now: %s", error)
+            listener.close()
+            return
+        self._listener = listener
         self._descriptor = self._listener.fileno()  # once its connection is lost, it does not know it any more
         self._selector.register(self._descriptor, selectors.EVENT_READ, self)
 

@@ -6,7 +6,7 @@ JSON, because the supervisor must not run what a handler's process wrote: payloa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from enum import StrEnum
@@ -22,7 +22,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 _MOMENTS = ("scheduled_at", "expires_at")
 _LENGTHS = ("delay", "timeout")
 
-Row = list[Any]
+_ASSIGNED = len(Assignment._fields)
+
+Row = Sequence[Any]
 
 
 class Word(StrEnum):
@@ -65,21 +67,7 @@ class Inbox:
 
 def assignment_row(claim: Claim) -> Row:
     """Spell out what an executor gets of a claim."""
-    return [
-        claim.id,
-        claim.type,
-        claim.queue,
-        claim.payload,
-        claim.payload_version,
-        claim.attempt,
-        claim.max_retries,
-        claim.fence,
-        claim.owner,
-        claim.tenant,
-        claim.workspace,
-        claim.parent_id,
-        claim.context,
-    ]
+    return claim[:_ASSIGNED]
 
 
 def assignments(rows: list[Row]) -> list[Assignment]:

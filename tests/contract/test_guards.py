@@ -20,6 +20,7 @@ from tests.conftest import make_sql_backend
 
 LOCK = "FOR UPDATE SKIP LOCKED"
 SQLITE_HELD = sqlite_statements.HELD.removeprefix("j.id = :id")
+SQLITE_HELD_BY_NUMBER = sqlite_statements.HELD_BY_NUMBER.removeprefix("j.id = ?1")
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def without_unique_keys(request, databases):
 SQLITE_MUTANTS = {
     "claim_claim": lambda without: without.transaction(),
     "claim_claim_group_by_group": lambda without: without.transaction(),
-    "sweep_settle": lambda without: without.text(sqlite_statements, "COMPLETE", SQLITE_HELD),
+    "sweep_settle": lambda without: without.text(sqlite_statements, "COMPLETE", SQLITE_HELD_BY_NUMBER),
     "settle_sweep": lambda without: (
         without.transaction(),
         without.early_write(),

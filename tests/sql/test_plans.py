@@ -258,7 +258,8 @@ SEARCHES = {
 def plan_on_sqlite(connection, statement):
     """Read the plan with parameters in their places, as the backend sends them."""
     names = set(re.findall(r":(\w+)", statement))
-    values = dict.fromkeys(names) if names else (None,) * statement.count("?")
+    marks = re.findall(r"\?\d*", statement)
+    values = dict.fromkeys(names) if names else (None,) * len(set(marks) if "?1" in marks else marks)
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue import signals
 from jobqueue.observe import logs
-from jobqueue.records import Event, EventKind
+from jobqueue.records import Draft, Event, EventKind
 
 CANARY = "canary-4711"
 KINDS = list(EventKind)
@@ -234,17 +233,15 @@ def test_what_a_handler_reported_of_its_progress_is_in_no_line(event):
     assert CANARY not in record.getMessage()
 
 
-def test_whatever_else_the_signal_carries_the_line_of_an_enqueued_job_has_no_payload(lines):
-    signals.enqueued.send(
-        sender=None, job_id="01J", job_type="resize", queue="images", payload={"secret": CANARY}, receipt=CANARY
-    )
-    (record,) = (one for one in lines if one.getMessage() == "Job enqueued: resize 01J")
+def test_the_line_of_an_enqueued_job_has_no_payload(lines):
+    logs.enqueued([Draft(id="01J", type="resize", queue="images", payload=f'{{"secret":"{CANARY}"}}')])
+    (record,) = lines
+    assert record.getMessage() == "Job enqueued: resize 01J"
     assert (record.job_id, record.job_type, record.queue) == ("01J", "resize", "images")
     assert CANARY not in logs.JsonFormatter().format(record)
 
 
-def test_connecting_twice_writes_once(lines):
-    logs.connect()
-    logs.connect()
-    signals.enqueued.send(sender=None, job_id="01J", job_type="resize", queue="images")
-    assert [record.getMessage() for record in lines] == ["Job enqueued: resize 01J"]
+def test_nothing_is_written_of_enqueued_jobs_where_nobody_reads_it(lines):
+    logs.logger.setLevel(logging.WARNING)
+    logs.enqueued([Draft(id="01J", type="resize", payload="{}")])
+    assert lines == []

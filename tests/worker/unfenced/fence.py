@@ -16,13 +16,13 @@ def take_out(vendor: str, put: SET = setattr) -> None:
     """Let a holder's writes find their job by its id alone; ``put`` replaces attributes."""
     if vendor == "sqlite":
         module: Any = sqlite_statements
-        fence = module.HELD.removeprefix("j.id = :id")
+        fences = [module.HELD.removeprefix("j.id = :id"), module.HELD_BY_NUMBER.removeprefix("j.id = ?1")]
     else:
         module = postgresql_statements
-        fence = sql.HELD.removeprefix("j.id = v.id")
+        fences = [sql.HELD.removeprefix("j.id = v.id")]
         module.cycle_statement.cache_clear()
     for name in ("COMPLETE", "SETTLE", "EXTEND"):
-        assert fence in getattr(module, name)
+        (fence,) = (one for one in fences if one in getattr(module, name))
         statement = getattr(module, name).replace(fence, "")
         put(module, name, statement.replace("RETURNING j.id, j.fence", "RETURNING v.id, v.fence"))
     put(watching.Watching, "progress", _unfenced_progress)
