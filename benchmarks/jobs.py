@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import gc
 import os
 import time
+from functools import cache
 from pathlib import Path
 
+from django.db import connection
 from pydantic import BaseModel
 
 from jobqueue import JobContext, job
@@ -31,11 +35,42 @@ async def resize_soon(payload: Resize) -> None:
 
 
 @job
+def nap(seconds: float) -> None:
+    """Wait, as most handlers do for most of their time."""
+    time.sleep(seconds)
+
+
+@job
+async def nap_soon(seconds: float) -> None:
+    """Wait, as a coroutine."""
+    await asyncio.sleep(seconds)
+
+
+@job(atomic=True)
+def book(payload: Resize, ctx: JobContext) -> None:
+    """Write one row of its own, which commits with the job's completion."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO booking (job_id, image_id) VALUES (%s, %s)", [ctx.job_id, payload.image_id])
+
+
+@job
 def stamp(path: str) -> None:
     """Say when it began, to whoever reads the pipe."""
     began = SYSTEM.monotonic()
     with Path(path).open("w", encoding="ascii") as pipe:
         pipe.write(f"{began!r}\n")
+
+
+@job
+def sign(path: str, ctx: JobContext) -> None:
+    """Add to a ledger when it began, at the price of one system call."""
+    began = SYSTEM.monotonic()
+    os.write(_ledger(path), f"{ctx.job_id} {began!r}\n".encode())
+
+
+@cache
+def _ledger(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 @job
@@ -48,6 +83,21 @@ def wait(path: str, ctx: JobContext) -> None:
 
 
 @job
+def compute(ctx: JobContext) -> None:
+    """Compute in Python until told to stop, and never let the interpreter's lock go of its own accord."""
+    while not ctx.should_stop():
+        pass
+
+
+@job
 def hog(seconds: float) -> None:
     """Hold the interpreter's lock in one C call."""
     ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
+
+
+@job
+def collect(path: str) -> None:
+    """Have the process that runs it look for all its garbage, and say which it was."""
+    gc.collect()
+    with Path(path).open("a", encoding="ascii") as ledger:
+        ledger.write(f"{os.getpid()}\n")

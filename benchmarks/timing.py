@@ -54,7 +54,9 @@ def tail(values: Sequence[float]) -> Value:
     return Value(text, {"p50": p50, "p95": p95, "p99": p99, "max": 1000 * max(values)})
 
 
-def compared_rates(database: str, measure: str, ours: Sequence[float], raw: Sequence[float], goal: Goal) -> Figure:
+def compared_rates(
+    database: str, measure: str, ours: Sequence[float], raw: Sequence[float], goal: Goal | None = None
+) -> Figure:
     """Make a figure of jobs per second, ours and the bare SQL's."""
     result, ratio = rate(ours), share(ours, raw)
     return Figure(
@@ -63,8 +65,8 @@ def compared_rates(database: str, measure: str, ours: Sequence[float], raw: Sequ
         ours=result,
         raw=rate(raw),
         share=ratio,
-        goal=str(goal),
-        reached=goal.is_reached(result.numbers["median"], ratio),
+        goal=str(goal) if goal else "",
+        reached=goal.is_reached(result.numbers["median"], ratio) if goal else None,
     )
 
 

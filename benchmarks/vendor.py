@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from benchmarks import claiming, cycling, enqueueing, waking, working
+from benchmarks import (
+    booking,
+    claiming,
+    cycling,
+    draining,
+    enqueueing,
+    memory,
+    newcomer,
+    pickups,
+    sleeping,
+    surviving,
+    waking,
+)
 from benchmarks.databases import Place
 from benchmarks.report import Figure
 from benchmarks.site import Site
@@ -20,11 +32,17 @@ MEASURES: dict[str, Measure] = {
     "cycle": cycling.cycles,
     "claim": claiming.claims,
     "wake": waking.wake_ups,
-    "drain": working.drains,
-    "pickup": working.pickups,
-    "renewal": working.renewals,
-    "crash": working.crashes,
-    "memory": working.memory,
+    "drain": draining.drains,
+    "best": draining.best,
+    "newcomer": newcomer.newcomers,
+    "sleep": sleeping.naps,
+    "atomic": booking.bookings,
+    "pickup": pickups.idle,
+    "flow": pickups.flowing,
+    "compute": pickups.computing,
+    "renewal": surviving.renewals,
+    "crash": surviving.crashes,
+    "memory": memory.memory,
 }
 
 

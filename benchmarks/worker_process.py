@@ -26,7 +26,7 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     Place(**asked["place"]).configure(USUAL_APPS)
     import_module("benchmarks.jobs")  # not before the apps are ready
-    call_command("runworker", verbosity=0, **asked["options"])
+    call_command("runworker", **{"verbosity": 0} | asked["options"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 from django.apps import apps
 from django.db.models import Manager
 
+from benchmarks.databases import Place
 from benchmarks.site import Site
 from jobqueue.clock import SYSTEM
 
@@ -27,13 +28,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 class Worker:
     """A ``runworker`` and the processes below it."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], executors: int = 1) -> None:
         self._process = process
+        self._executors = executors
 
     def wait(self) -> None:
         """Wait until it ends by itself; raise if it did not end well."""
         if self._process.wait(600):
             raise RuntimeError(f"the worker ended with {self._process.returncode}")
+
+    def wait_until_up(self) -> None:
+        """Wait until it has enlisted, and has all its executors."""
+        until(lambda: rows("Worker").exists() and len(self.executors()) == self._executors, "the worker is up")
 
     def family(self) -> list[int]:
         """List the process ids: supervisor, zygote, executors."""
@@ -43,6 +49,10 @@ class Worker:
             found += map(int, children.split())
         return found
 
+    def executors(self) -> list[int]:
+        """List the process ids of those that run handlers."""
+        return self.family()[2:]
+
     def memory(self) -> float:
         """Sum what the processes take, shared memory by its share, in MB."""
         rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in self.family()]
@@ -51,18 +61,34 @@ class Worker:
 
     def cpu(self) -> float:
         """Sum the seconds of CPU time that the processes have used."""
-        stats = [Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2] for pid in self.family()]
-        return sum(sum(map(int, stat.split()[11:13])) for stat in stats) / _TICKS
+        return sum(map(_cpu, self.family()))
+
+    def cpu_apart(self) -> tuple[float, float]:
+        """Say how many of these are the supervisor's, and how many the executors'."""
+        return _cpu(self._process.pid), sum(map(_cpu, self.executors()))
+
+
+def _cpu(pid: int) -> float:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+    return sum(map(int, stat.split()[11:13])) / _TICKS
 
 
 @contextmanager
 def worker(site: Site, **options: Any) -> Iterator[Worker]:
-    """Start a worker, and end it with everything that is left of it."""
-    asked = json.dumps({"place": asdict(site.place), "options": options})
+    """Start a worker at a site's place, and end it with everything that is left of it."""
+    with worker_at(site.place, **options) as running:
+        yield running
+
+
+@contextmanager
+def worker_at(place: Place, **options: Any) -> Iterator[Worker]:
+    """Start a worker under the settings of a place; with a ``verbosity`` it speaks, but nobody listens."""
+    asked = json.dumps({"place": asdict(place), "options": options})
     command = [sys.executable, "-m", "benchmarks.worker_process", asked]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+    errors = subprocess.DEVNULL if options.get("verbosity") else None
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors) as process:
         try:
-            yield Worker(process)
+            yield Worker(process, options.get("processes", 1))
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -75,10 +101,10 @@ def rows(model: str) -> Manager[Any]:
     return manager
 
 
-def until(is_so: Callable[[], bool], what: str, pause: float = 0.02) -> None:
+def until(is_so: Callable[[], bool], what: str, pause: float = 0.02, patience: float = PATIENCE) -> None:
     """Wait until something is so; raise if it does not come to be."""
-    end = SYSTEM.monotonic() + PATIENCE
+    end = SYSTEM.monotonic() + patience
     while not is_so():
         if SYSTEM.monotonic() > end:
-            raise RuntimeError(f"in {PATIENCE:g} seconds it did not come to be that {what}")
+            raise RuntimeError(f"in {patience:g} seconds it did not come to be that {what}")
         time.sleep(pause)

@@ -1,0 +1,121 @@
+"""Handlers with ``atomic=True``: a row of their own and the job's completion in one transaction each."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+from benchmarks import timing
+from benchmarks.databases import Place
+from benchmarks.draining import OWNER, drained
+from benchmarks.jobs import Resize, book
+from benchmarks.raw import RESULT, Crowd, Held
+from benchmarks.report import Figure, Goal
+from benchmarks.site import REPETITIONS, Site
+from jobqueue.clock import SYSTEM, to_text
+
+try:
+    import psycopg
+except ImportError:
+    psycopg = None  # type: ignore[assignment]
+
+SLOTS = 50
+GOALS = {"sqlite": Goal(8_000, beside=35_200), "postgres": Goal(1_000, beside=2_900)}
+
+_TABLE = "CREATE TABLE booking (job_id varchar(64) PRIMARY KEY, image_id integer NOT NULL)"
+_BOOK = "INSERT INTO booking (job_id, image_id) VALUES (%s, %s)"
+_COMPLETE = """
+UPDATE job_queue SET status = 'completed', result = %s, completed_at = %s, updated_at = %s, lease_owner = NULL,
+       lease_until = NULL
+ WHERE id = %s AND lease_owner = %s AND fence = %s AND status = 'in_progress'
+"""
+
+Book = Callable[[Held], None]
+
+
+def bookings(site: Site) -> Iterator[Figure]:
+    """Drain atomic handlers that write a row each; beside it, the same transaction by the bare SQL."""
+    count = site.size(5_000, 500)
+    mine, bare = timing.interleaved(REPETITIONS, lambda: _drain(site, count), lambda: _drain_bare(site, count))
+    measure = f"worker drains {count:,}, atomic with a row each, {SLOTS} threads"
+    yield timing.compared_rates(site.place.vendor, measure, mine, bare, GOALS[site.place.vendor])
+
+
+def _drain(site: Site, count: int) -> float:
+    _prepare(site)
+    run = drained(site.place, book, [Resize(image_id=number) for number in range(count)], concurrency=SLOTS)
+    _check(count)
+    return run.rate
+
+
+def _drain_bare(site: Site, count: int) -> float:
+    """Claim as many at once as the worker has slots, and complete each by itself."""
+    _prepare(site)
+    site.raw.fill(Crowd(count=count))
+    connection.close()
+    with bare_bookings(site.place) as perform:
+
+        def work() -> None:
+            while claimed := site.raw.cycle(OWNER, (), SLOTS):
+                for held in claimed:
+                    perform(held)
+
+        duration = timing.seconds(work)
+    _check(count)
+    return count / duration
+
+
+def _prepare(site: Site) -> None:
+    site.fresh()
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLE)
+
+
+def _check(expected: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM booking")
+        (booked,) = cursor.fetchone()
+    if booked != expected:
+        raise RuntimeError(f"{booked} rows were written, not {expected}")
+
+
+@contextmanager
+def bare_bookings(place: Place) -> Iterator[Book]:
+    """Yield what writes a row and completes the job, in one transaction."""
+    if place.vendor == "postgres":
+        with psycopg.connect(place.address, autocommit=True) as bare:
+            yield lambda held: _book_on_postgres(bare, held)
+    else:
+        bare_file = sqlite3.connect(place.address, isolation_level=None, timeout=30)
+        bare_file.execute("PRAGMA synchronous = NORMAL")
+        yield lambda held: _book_on_sqlite(bare_file, held)
+        bare_file.close()
+
+
+def _book_on_postgres(bare: psycopg.Connection[tuple[object, ...]], held: Held) -> None:
+    with bare.transaction():
+        bare.execute(_BOOK, (held[0], 7))
+        completed = bare.execute(_COMPLETE, _completion(held))
+    _check_completed(completed.rowcount)
+
+
+def _book_on_sqlite(bare: sqlite3.Connection, held: Held) -> None:
+    bare.execute("BEGIN IMMEDIATE")
+    bare.execute(_BOOK.replace("%s", "?"), (held[0], 7))
+    completed = bare.execute(_COMPLETE.replace("%s", "?"), _completion(held))
+    bare.execute("COMMIT")
+    _check_completed(completed.rowcount)
+
+
+def _completion(held: Held) -> tuple[str, str, str, str, str, int]:
+    job_id, fence = held
+    now = to_text(SYSTEM.now())
+    return RESULT, now, now, job_id, OWNER, fence
+
+
+def _check_completed(count: int) -> None:
+    if count != 1:
+        raise RuntimeError("a completion was refused")

@@ -1,0 +1,184 @@
+"""How fast the whole worker drains no-op jobs that wait: with threads and coroutines, and by which setting best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Max, Min
+
+from benchmarks import timing
+from benchmarks.databases import Place
+from benchmarks.jobs import Resize, resize_image, resize_soon
+from benchmarks.raw import Crowd, Held
+from benchmarks.report import Figure, Goal, Value
+from benchmarks.site import REPETITIONS, Site
+from benchmarks.variants import RawDurable, durable
+from benchmarks.workers import rows, until, worker_at
+from jobqueue import backends
+from jobqueue.api import Handler
+from jobqueue.records import Scope
+
+OWNER = "bench:1:boot"
+QUEUE = "default"
+PATIENCE = 600.0
+_CHUNK = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How a worker is set, and whether its SQLite syncs every commit."""
+
+    slots: int
+    processes: int = 1
+    coroutines: bool = False
+    durable: bool = False
+
+    def __str__(self) -> str:
+        times = f"{self.processes} x " if self.processes > 1 else ""
+        kind = "coroutines" if self.coroutines else "threads"
+        return f"{times}{self.slots} {kind}{', synchronous=FULL' if self.durable else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What one drain came to: jobs per second, and microseconds of CPU time for each job."""
+
+    rate: float
+    supervisor: float
+    executors: float
+
+
+#: Jobs per second to reach, and what the bare SQL did by as many on the machine they were set for.
+DRAINS = {
+    "sqlite": {
+        Setting(slots=10): Goal(10_000, beside=60_800),
+        Setting(slots=50): Goal(35_000, beside=79_200),
+        Setting(slots=50, durable=True): Goal(20_000, beside=68_000),
+    },
+    "postgres": {
+        Setting(slots=10): Goal(4_000, beside=17_000),
+        Setting(slots=50): Goal(18_000, beside=44_500),
+    },
+}
+CANDIDATES = (
+    Setting(slots=200),
+    Setting(slots=200, coroutines=True),
+    Setting(slots=500, coroutines=True),
+    Setting(slots=250, coroutines=True, processes=2),
+)
+BEST = {"sqlite": Goal(50_000, beside=100_000), "postgres": Goal(45_000, beside=57_400)}
+
+
+def drains(site: Site) -> Iterator[Figure]:
+    """Drain 20,000 no-op jobs by the whole worker, with 10 and 50 threads; and what CPU time each takes."""
+    count = site.size(20_000, 2_000)
+    for setting, goal in DRAINS[site.place.vendor].items():
+        runs, bare = _beside_bare(site, setting, count)
+        yield _figure(site, setting, count, runs, bare, goal)
+        yield _cpu(site, setting, runs)
+
+
+def best(site: Site) -> Iterator[Figure]:
+    """Drain 20,000 no-op jobs with many threads, coroutines and processes: the best setting, and how good it is."""
+    count = site.size(20_000, 2_000)
+    tried = {}
+    for setting in CANDIDATES:
+        runs, bare = tried[setting] = _beside_bare(site, setting, count)
+        yield _figure(site, setting, count, runs, bare)
+        yield _cpu(site, setting, runs)
+    setting = max(tried, key=lambda one: median(run.rate for run in tried[one][0]))
+    yield _figure(site, f"best: {setting}", count, *tried[setting], BEST[site.place.vendor])
+
+
+def drained(place: Place, handler: Handler[..., Any, ...], payloads: Sequence[object], **options: Any) -> Drained:
+    """Put jobs into empty tables and have a worker drain them, from the moment when it is up."""
+    backend = backends.current()
+    backend.pause(Scope.QUEUE, QUEUE)
+    fill(handler, payloads)
+    connection.close()
+    with worker_at(place, **options) as running:
+        running.wait_until_up()
+        before = running.cpu_apart()
+        backend.resume(Scope.QUEUE, QUEUE)
+        backend.wake()
+        wait_until_done(pause=0.1)
+        spent = [1e6 * (late - early) / len(payloads) for early, late in zip(before, running.cpu_apart(), strict=True)]
+    return Drained(_rate(len(payloads)), *spent)
+
+
+def fill(handler: Handler[..., Any, ...], payloads: Sequence[object]) -> None:
+    """Enqueue many jobs through the public API."""
+    for start in range(0, len(payloads), _CHUNK):
+        handler.enqueue_many(payloads[start : start + _CHUNK])
+
+
+def wait_until_done(pause: float) -> None:
+    """Wait until no job is left that was not completed."""
+    left = rows("Job").exclude(status="completed")
+    until(lambda: not left.exists(), "all jobs are completed", pause=pause, patience=PATIENCE)
+
+
+def _rate(count: int) -> float:
+    """Read off the rows how long it took from the first claim to the last completion."""
+    span = rows("Job").aggregate(first=Min("started_at"), last=Max("completed_at"), all=Count("pk"))
+    if span["all"] != count:
+        raise RuntimeError(f"{span['all']} jobs were drained, not {count}")
+    return float(count / (span["last"] - span["first"]).total_seconds())
+
+
+def _beside_bare(site: Site, setting: Setting, count: int) -> tuple[list[Drained], list[float]]:
+    runs: list[Drained] = []
+
+    def ours() -> float:
+        site.fresh()
+        place = durable(site.place) if setting.durable else site.place
+        handler = resize_soon if setting.coroutines else resize_image
+        payloads = [Resize(image_id=number) for number in range(count)]
+        runs.append(drained(place, handler, payloads, concurrency=setting.slots, processes=setting.processes))
+        return runs[-1].rate
+
+    _, bare = timing.interleaved(REPETITIONS, ours, lambda: _drain_bare(site, setting, count))
+    return runs, bare
+
+
+def _drain_bare(site: Site, setting: Setting, count: int) -> float:
+    """Drain by the fused statement of a hand-written worker, as many at once as the worker has slots."""
+    site.fresh()
+    site.raw.fill(Crowd(count=count))
+    with closing(RawDurable(site.place.address)) if setting.durable else nullcontext(site.raw) as raw:
+        drained = 0
+
+        def work() -> None:
+            nonlocal drained
+            done: Sequence[Held] = ()
+            while done := raw.cycle(OWNER, done, setting.slots * setting.processes):
+                drained += len(done)
+
+        duration = timing.seconds(work)
+    if drained != count:
+        raise RuntimeError(f"{drained} jobs were drained, not {count}")
+    return count / duration
+
+
+def _figure(
+    site: Site, setting: object, count: int, runs: Sequence[Drained], bare: Sequence[float], goal: Goal | None = None
+) -> Figure:
+    measure = f"worker drains {count:,}, {setting}"
+    return timing.compared_rates(site.place.vendor, measure, [run.rate for run in runs], bare, goal)
+
+
+def _cpu(site: Site, setting: Setting, runs: Sequence[Drained]) -> Figure:
+    supervisor, executors = median(run.supervisor for run in runs), median(run.executors for run in runs)
+    return Figure(
+        database=site.place.vendor,
+        measure=f"CPU time per job, {setting}",
+        ours=Value(
+            f"supervisor {supervisor:.1f}, executor {executors:.1f} µs",
+            {"supervisor_us": supervisor, "executors_us": executors},
+        ),
+    )

@@ -1,0 +1,36 @@
+"""What a newcomer gets: ``runworker`` without options, and the database settings that ``startproject`` leaves."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from benchmarks import timing
+from benchmarks.children import child
+from benchmarks.report import Figure
+from benchmarks.site import REPETITIONS, Site
+from benchmarks.variants import plain
+
+
+def newcomers(site: Site) -> Iterator[Figure]:
+    """Drain 20,000 no-op jobs as a newcomer does: no options, no settings, a table never analysed."""
+    count = site.size(20_000, 2_000)
+    rates = [_rate(site, count) for _ in range(REPETITIONS)]
+    yield Figure(
+        database=site.place.vendor,
+        measure=f"worker drains {count:,}, without options and settings",
+        ours=timing.rate(rates),
+        goal="≥ 5 times any Django peer as installed",
+    )
+
+
+def _rate(site: Site, count: int) -> float:
+    """Have a process of its own do it: Django's settings are one per process."""
+    site.fresh()
+    site.raw.leave_unanalysed()
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {"place": asdict(plain(site.place, folder)), "count": count}
+        with child("benchmarks.newcomer_process", asked=asked) as draining:
+            return float(json.loads(draining.answers.readline()))

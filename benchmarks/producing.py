@@ -1,0 +1,41 @@
+"""The process that enqueues at a steady pace, and says when each of its jobs was committed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from django.db import transaction
+
+from benchmarks.databases import Place
+from benchmarks.jobs import sign
+from jobqueue.api import Handler
+from jobqueue.clock import SYSTEM
+
+
+def committed(handler: Handler[..., Any, ...], **payload: Any) -> tuple[str, float]:
+    """Enqueue a job in a transaction; return its id and the moment of the commit, before anybody is woken."""
+    moments: list[float] = []
+    with transaction.atomic():
+        transaction.on_commit(lambda: moments.append(SYSTEM.monotonic()))
+        receipt = handler.enqueue(**payload)
+    return str(receipt.id), moments[0]
+
+
+def main() -> None:
+    """Read from standard input how many to enqueue and how fast; write ids and moments when all are enqueued."""
+    asked = json.loads(sys.stdin.readline())
+    Place(**asked["place"]).configure()
+    start = SYSTEM.monotonic()
+    found = []
+    for number in range(asked["count"]):
+        time.sleep(max(0.0, start + number / asked["rate"] - SYSTEM.monotonic()))
+        found.append(committed(sign, path=asked["path"]))
+    for job_id, moment in found:
+        print(job_id, repr(moment))
+
+
+if __name__ == "__main__":
+    main()
