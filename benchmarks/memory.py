@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,7 @@ def _sizes(site: Site, executors: int, count: int) -> Sizes:
     site.fresh()
     with worker(site, processes=executors) as running:
         running.wait_until_up()
+        time.sleep(1)  # until the executors have settled down
         idle = running.memory()
         fill(resize_image, [Resize(image_id=number) for number in range(count)])
         wait_until_done(pause=0.1)

@@ -33,4 +33,6 @@ def _rate(site: Site, count: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         asked = {"place": asdict(plain(site.place, folder)), "count": count}
         with child("benchmarks.newcomer_process", asked=asked) as draining:
-            return float(json.loads(draining.answers.readline()))
+            if answer := draining.answers.readline():
+                return float(json.loads(answer))
+    raise RuntimeError("the newcomer's process ended without an answer")

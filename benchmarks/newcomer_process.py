@@ -10,10 +10,12 @@ from django.core.management import call_command
 from benchmarks.databases import Place
 from benchmarks.draining import drained
 from benchmarks.jobs import Resize, resize_image
+from benchmarks.workers import end_in_order
 
 
 def main() -> None:
     """Do what the line on standard input asks for."""
+    end_in_order()
     asked = json.loads(sys.stdin.readline())
     place = Place(**asked["place"])
     place.configure()

@@ -23,6 +23,7 @@ from benchmarks import (
 from benchmarks.databases import Place
 from benchmarks.report import Figure
 from benchmarks.site import Site
+from benchmarks.workers import end_in_order
 
 Measure = Callable[[Site], Iterator[Figure]]
 
@@ -48,6 +49,7 @@ MEASURES: dict[str, Measure] = {
 
 def main() -> None:
     """Measure what the line on standard input asks for."""
+    end_in_order()
     asked = json.loads(sys.stdin.readline())
     place = Place(**asked["place"])
     place.configure()

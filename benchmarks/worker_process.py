@@ -8,8 +8,6 @@ from importlib import import_module
 
 from django.core.management import call_command
 
-from benchmarks.databases import Place
-
 #: What most projects have beside the queue; it counts where memory is measured.
 USUAL_APPS = (
     "django.contrib.admin",
@@ -24,7 +22,10 @@ USUAL_APPS = (
 def main() -> None:
     """Run one worker until it is told to stop."""
     asked = json.loads(sys.argv[1])
-    Place(**asked["place"]).configure(USUAL_APPS)
+    if asked["place"]["vendor"] == "sqlite":
+        sys.modules["psycopg"] = None  # type: ignore[assignment]  # as if not installed: it takes 10 MB
+    databases = import_module("benchmarks.databases")
+    databases.Place(**asked["place"]).configure(USUAL_APPS)
     import_module("benchmarks.jobs")  # not before the apps are ready
     call_command("runworker", **{"verbosity": 0} | asked["options"])
 

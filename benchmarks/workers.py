@@ -32,11 +32,6 @@ class Worker:
         self._process = process
         self._executors = executors
 
-    def wait(self) -> None:
-        """Wait until it ends by itself; raise if it did not end well."""
-        if self._process.wait(600):
-            raise RuntimeError(f"the worker ended with {self._process.returncode}")
-
     def wait_until_up(self) -> None:
         """Wait until it has enlisted, and has all its executors."""
         until(lambda: rows("Worker").exists() and len(self.executors()) == self._executors, "the worker is up")
@@ -93,6 +88,15 @@ def worker_at(place: Place, **options: Any) -> Iterator[Worker]:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 process.send_signal(signal.SIGTERM)
+
+
+def end_in_order() -> None:
+    """Have SIGTERM end this process by an exception, so that the workers it started end with it."""
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(143)
 
 
 def rows(model: str) -> Manager[Any]:
