@@ -25,13 +25,13 @@ def committed(handler: Handler[..., Any, ...], **payload: Any) -> tuple[str, flo
 
 
 def main() -> None:
-    """Read from standard input how many to enqueue and how fast; write ids and moments when all are enqueued."""
+    """Read from standard input how fast and for how long to enqueue; write ids and moments when that is over."""
     asked = json.loads(sys.stdin.readline())
     Place(**asked["place"]).configure()
     start = SYSTEM.monotonic()
-    found = []
-    for number in range(asked["count"]):
-        time.sleep(max(0.0, start + number / asked["rate"] - SYSTEM.monotonic()))
+    found: list[tuple[str, float]] = []
+    while (now := SYSTEM.monotonic()) < start + asked["seconds"]:
+        time.sleep(max(0.0, start + len(found) / asked["rate"] - now))
         found.append(committed(sign, path=asked["path"]))
     for job_id, moment in found:
         print(job_id, repr(moment))
