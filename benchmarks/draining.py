@@ -53,6 +53,9 @@ class Drained:
     executors: float
 
 
+#: A drain by the worker, and jobs per second by the bare SQL right after it.
+Turn = tuple[Drained, float]
+
 #: Jobs per second to reach, and what the bare SQL did by as many on the machine they were set for.
 DRAINS = {
     "sqlite": {
@@ -78,21 +81,23 @@ def drains(site: Site) -> Iterator[Figure]:
     """Drain 20,000 no-op jobs by the whole worker, with 10 and 50 threads; and what CPU time each takes."""
     count = site.size(20_000, 2_000)
     for setting, goal in DRAINS[site.place.vendor].items():
-        runs, bare = _beside_bare(site, setting, count)
-        yield _figure(site, setting, count, runs, bare, goal)
-        yield _cpu(site, setting, runs)
+        turns = [_turn(site, setting, count) for _ in range(REPETITIONS)]
+        yield _figure(site, setting, count, turns, goal)
+        yield _cpu(site, setting, turns)
 
 
 def best(site: Site) -> Iterator[Figure]:
     """Drain 20,000 no-op jobs with many threads, coroutines and processes: the best setting, and how good it is."""
     count = site.size(20_000, 2_000)
-    tried = {}
-    for setting in CANDIDATES:
-        runs, bare = tried[setting] = _beside_bare(site, setting, count)
-        yield _figure(site, setting, count, runs, bare)
-        yield _cpu(site, setting, runs)
-    setting = max(tried, key=lambda one: median(run.rate for run in tried[one][0]))
-    yield _figure(site, f"best: {setting}", count, *tried[setting], BEST[site.place.vendor])
+    tried: dict[Setting, list[Turn]] = {setting: [] for setting in CANDIDATES}
+    for _ in range(REPETITIONS):
+        for setting, turns in tried.items():
+            turns.append(_turn(site, setting, count))
+    for setting, turns in tried.items():
+        yield _figure(site, setting, count, turns)
+        yield _cpu(site, setting, turns)
+    setting = max(tried, key=lambda one: median(run.rate for run, _ in tried[one]))
+    yield _figure(site, f"best: {setting}", count, tried[setting], BEST[site.place.vendor])
 
 
 def drained(place: Place, handler: Handler[..., Any, ...], payloads: Sequence[object], **options: Any) -> Drained:
@@ -131,19 +136,14 @@ def _rate(count: int) -> float:
     return float(count / (span["last"] - span["first"]).total_seconds())
 
 
-def _beside_bare(site: Site, setting: Setting, count: int) -> tuple[list[Drained], list[float]]:
-    runs: list[Drained] = []
-
-    def ours() -> float:
-        site.fresh()
-        place = durable(site.place) if setting.durable else site.place
-        handler = resize_soon if setting.coroutines else resize_image
-        payloads = [Resize(image_id=number) for number in range(count)]
-        runs.append(drained(place, handler, payloads, concurrency=setting.slots, processes=setting.processes))
-        return runs[-1].rate
-
-    _, bare = timing.interleaved(REPETITIONS, ours, lambda: _drain_bare(site, setting, count))
-    return runs, bare
+def _turn(site: Site, setting: Setting, count: int) -> Turn:
+    """Drain by the worker and then by the bare SQL, so that a slow spell of the machine strikes both."""
+    site.fresh()
+    place = durable(site.place) if setting.durable else site.place
+    handler = resize_soon if setting.coroutines else resize_image
+    payloads = [Resize(image_id=number) for number in range(count)]
+    run = drained(place, handler, payloads, concurrency=setting.slots, processes=setting.processes)
+    return run, _drain_bare(site, setting, count)
 
 
 def _drain_bare(site: Site, setting: Setting, count: int) -> float:
@@ -165,20 +165,20 @@ def _drain_bare(site: Site, setting: Setting, count: int) -> float:
     return count / duration
 
 
-def _figure(
-    site: Site, setting: object, count: int, runs: Sequence[Drained], bare: Sequence[float], goal: Goal | None = None
-) -> Figure:
+def _figure(site: Site, setting: object, count: int, turns: Sequence[Turn], goal: Goal | None = None) -> Figure:
     measure = f"worker drains {count:,}, {setting}"
-    return timing.compared_rates(site.place.vendor, measure, [run.rate for run in runs], bare, goal)
+    mine, bare = [run.rate for run, _ in turns], [rate for _, rate in turns]
+    return timing.compared_rates(site.place.vendor, measure, mine, bare, goal)
 
 
-def _cpu(site: Site, setting: Setting, runs: Sequence[Drained]) -> Figure:
-    supervisor, executors = median(run.supervisor for run in runs), median(run.executors for run in runs)
+def _cpu(site: Site, setting: Setting, turns: Sequence[Turn]) -> Figure:
+    supervisor = median(run.supervisor for run, _ in turns)
+    executors = median(run.executors for run, _ in turns)
     return Figure(
         database=site.place.vendor,
         measure=f"CPU time per job, {setting}",
         ours=Value(
-            f"supervisor {supervisor:.1f}, executor {executors:.1f} µs",
+            f"supervisor {supervisor:.1f}, executors {executors:.1f} µs",
             {"supervisor_us": supervisor, "executors_us": executors},
         ),
     )
