@@ -54,7 +54,7 @@ class SqliteBackend(SqlBackend):
 
     @contextmanager
     def atomic_attempt(self) -> Iterator[None]:
-        with ExitStack() as opened:
+        with sqlite_busy.turn(), ExitStack() as opened:
             sqlite_busy.patiently(self.connection, lambda: opened.enter_context(self.write()))
             yield
 
@@ -122,6 +122,8 @@ class SqliteBackend(SqlBackend):
         written = to_text(self.now())
         rows = [(one.id, one.fence, one.owner, one.result, written) for one in done]
         with self._driver() as driver:
+            if len(rows) == 1:
+                return driver.execute(statements.COMPLETE, rows[0]).rowcount == 1
             driver.execute("SAVEPOINT jobqueue_complete")
             all_held = driver.executemany(statements.COMPLETE, rows).rowcount == len(rows)
             if not all_held:

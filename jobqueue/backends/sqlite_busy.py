@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import uniform
 from typing import Any, TypeVar
 
@@ -23,6 +24,9 @@ _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _NAP = (0.0001, 0.001)
 _LONG_NAP = (0.001, 0.005)
 _SHORT_NAPS = 200
+_LOOK_UP = 0.05
+
+_turn = threading.RLock()
 
 
 def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float | None = None) -> T:
@@ -41,6 +45,26 @@ def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: flo
     connection.ensure_connection()
     with _own_patience(connection):
         return _retried(connection, work, conf.get("BUSY_TIMEOUT") if limit is None else limit)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Let one thread of this process at a time try for the lock, and keep it as long as its transaction takes.
+
+    Threads that try all at once are so busy with that that the one which holds the lock gets no further.
+    """
+    limit = SYSTEM.monotonic() + conf.get("BUSY_TIMEOUT")
+    try:
+        while not _turn.acquire(timeout=_LOOK_UP):  # in pieces, so that who is interrupted notices
+            if SYSTEM.monotonic() > limit:
+                raise DatabaseBusy(
+                    f"Other atomic jobs of this process held the database for {conf.get('BUSY_TIMEOUT')} seconds. "
+                    f"Keep their handlers short, or raise JOBQUEUE['BUSY_TIMEOUT']."
+                )
+        yield
+    finally:
+        with suppress(RuntimeError):  # it was not this thread's turn yet; an interruption can come at any moment
+            _turn.release()
 
 
 def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float) -> T:

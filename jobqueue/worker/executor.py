@@ -166,14 +166,12 @@ class Executor:
 
     def _done(self, running: Running, outcome: Outcome) -> None:
         self._running.pop(running.assignment.claim, None)
-        settlement = outcome.settlement
         if outcome.stored:
-            followed = [[*one.names, one.refusal] for one in outcome.followed if one.is_news]
-            self._outbox.say(Word.SETTLED, [*running.assignment.claim, followed])
-        elif settlement is None:
-            self._outbox.put([*running.assignment.claim])
+            self._outbox.put(wire.stored_row(running.assignment.claim, outcome.followed))
+        elif outcome.settlement is None:
+            self._outbox.put(running.assignment.claim)
         else:
-            self._outbox.put(wire.settlement_row(settlement))
+            self._outbox.put(wire.settlement_row(outcome.settlement))
 
     # Being asked to stop
 

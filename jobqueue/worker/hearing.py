@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from jobqueue.clock import SYSTEM
@@ -28,7 +28,6 @@ class Hearing:
         self._heeded: dict[Word, Callable[[Member, Any], None]] = {
             Word.READY: self._ready,
             Word.OUTCOMES: self._outcomes,
-            Word.SETTLED: self._settled,
             Word.PROGRESS: self._progress,
         }
 
@@ -65,19 +64,19 @@ class Hearing:
         owner, holdings = self._place.owner, self._place.holdings
         for row in rows:
             held = member.held.pop((row[0], row[1]), None)
-            if held is None or held.key not in holdings.running:
+            if held is None:
+                continue
+            if len(row) == 4:
+                self._stored(held, row[3])
+            elif held.key not in holdings.running:
                 continue  # given up before it came
-            if len(row) == 2 or held.reason is StopReason.LEASE_LOST:
+            elif len(row) == 2 or held.reason is StopReason.LEASE_LOST:
                 self._lost(held)
             else:
                 holdings.finish(held, wire.settlement(row, owner))
 
-    def _settled(self, member: Member, content: list[Any]) -> None:
+    def _stored(self, held: Held, followed: Iterable[Sequence[Any]]) -> None:
         """Note that a handler's own transaction has stored its completion."""
-        job_id, fence, followed = content
-        held = member.held.pop((job_id, fence), None)
-        if held is None:
-            return
         self._place.holdings.drop(held.key)
         self._place.changed_at = SYSTEM.monotonic()
         events = [self._place.teller.completed_itself(held)]

@@ -6,7 +6,7 @@ JSON, because the supervisor must not run what a handler's process wrote: payloa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from enum import StrEnum
@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Any
 
 from jobqueue.clock import from_text, to_text
-from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
+from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Followed, Settlement
 from jobqueue.states import Move
 
 _LENGTH = Struct("!I")
@@ -32,8 +32,7 @@ class Word(StrEnum):
 
     READY = "ready"  # executor: I read my pipe, and whether somebody listens to signals
     ASSIGN = "assign"  # supervisor: run these
-    OUTCOMES = "outcomes"  # executor: these are finished
-    SETTLED = "settled"  # executor: these settled themselves, in their own transaction
+    OUTCOMES = "outcomes"  # executor: these are finished: a settlement each, or what was stored, or just a lost claim
     PROGRESS = "progress"  # executor: so far are these
     STOP = "stop"  # supervisor: ask these to stop, each for its reason
     DRAIN = "drain"  # supervisor: the worker stops; what can end early may
@@ -85,6 +84,11 @@ def settlement_row(one: Settlement) -> Row:
     }
     children = [_draft_values(child) for child in one.children]
     return [one.id, one.fence, one.result, one.move, _seconds(one.delay), one.end_reason, failure, children]
+
+
+def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
+    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it."""
+    return [*claim, "stored", [[*one.names, one.refusal] for one in followed if one.is_news]]
 
 
 def settlement(row: Row, owner: str) -> Settlement:
