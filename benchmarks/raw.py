@@ -6,11 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jobqueue.clock import SYSTEM, to_text
+from jobqueue.ids import new_id
+
 #: The canonical columns of an INSERT.
 COLUMNS = (
     "id, queue, type, status, priority, scheduled_at, payload, idempotency_key, attempts, max_retries, "
     "created_at, updated_at"
 )
+#: One row, as Django's cursor and `psycopg` want it; `sqlite3` has its own sign for a parameter.
+INSERT = f"INSERT INTO job_queue ({COLUMNS}) VALUES ({', '.join(['%s'] * 12)}) ON CONFLICT DO NOTHING RETURNING id"
+INSERT_MANY = INSERT.removesuffix(" RETURNING id")
+
 Row = tuple[str, str, str, str, int, str, str, str | None, int, int, str, str]
 Held = tuple[str, int]
 
@@ -20,13 +27,25 @@ RESULT = '{"done":true}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Many queued jobs of one kind, the first ``first_due`` seconds from now, the others 10 milliseconds apart."""
+    """Many jobs of one kind, the first ``first_due`` seconds from now, the others 10 milliseconds apart."""
 
     count: int
+    status: str = "queued"
     type: str = "resize_image"
+    payload: str = PAYLOAD
     queue: str = "default"
     priority: int = 5
     first_due: float = -86_400.0
+
+
+def rows_to_insert(count: int, *, keyed: bool) -> list[Row]:
+    """Make rows ahead, so that the bare SQL is charged for nothing but itself."""
+    now = to_text(SYSTEM.now())
+    ids = [new_id() for _ in range(count)]
+    return [
+        (one, "default", "resize_image", "queued", 5, now, PAYLOAD, f"raw-{one}" if keyed else None, 0, 3, now, now)
+        for one in ids
+    ]
 
 
 class Raw(ABC):

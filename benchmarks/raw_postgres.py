@@ -8,10 +8,8 @@ from typing import Any
 
 import psycopg
 
-from benchmarks.raw import COLUMNS, PAYLOAD, RESULT, Crowd, Held, Raw, Row
+from benchmarks.raw import INSERT, INSERT_MANY, RESULT, Crowd, Held, Raw, Row
 
-_INSERT = f"INSERT INTO job_queue ({COLUMNS}) VALUES ({', '.join(['%s'] * 12)}) ON CONFLICT DO NOTHING RETURNING id"
-_INSERT_MANY = _INSERT.removesuffix(" RETURNING id")
 # One statement, one round trip. coalesce() hides the column's statistics, which would turn the join inside out. Over
 # job_queue_ready, which wants to hear `priority > 0`.
 _CYCLE = """
@@ -33,8 +31,9 @@ u AS (
 SELECT 'claimed', u.* FROM u UNION ALL SELECT 'done', d.id, d.fence, NULL, NULL, NULL, NULL, NULL, NULL FROM d
 """
 _FILL = """
-INSERT INTO job_queue (id, type, queue, priority, payload, scheduled_at, created_at, updated_at)
-SELECT '0BENCH' || lpad((%(number)s + i)::text, 20, '0'), %(type)s, %(queue)s, %(priority)s, %(payload)s::jsonb,
+INSERT INTO job_queue (id, type, queue, status, priority, payload, scheduled_at, created_at, updated_at)
+SELECT '0BENCH' || lpad((%(number)s + i)::text, 20, '0'), %(type)s, %(queue)s, %(status)s, %(priority)s,
+       %(payload)s::jsonb,
        now() + interval '1 second' * (%(first_due)s + 0.01 * (%(skip)s + i)), now(), now()
   FROM generate_series(0, %(count)s - 1) AS n(i)
 """
@@ -61,12 +60,12 @@ class RawPostgres(Raw):
     def enqueue(self, rows: Sequence[Row]) -> None:
         with self._connection.cursor() as cursor:
             for row in rows:
-                cursor.execute(_INSERT, row)
+                cursor.execute(INSERT, row)
                 cursor.fetchone()
 
     def enqueue_many(self, rows: Sequence[Row]) -> None:
         with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.executemany(_INSERT_MANY, rows)
+            cursor.executemany(INSERT_MANY, rows)
 
     def cycle(self, owner: str, done: Sequence[Held], limit: int) -> list[Held]:
         ids, fences = [job_id for job_id, _ in done], [fence for _, fence in done]
@@ -94,8 +93,9 @@ class RawPostgres(Raw):
             "skip": skip,
             "type": crowd.type,
             "queue": crowd.queue,
+            "status": crowd.status,
             "priority": crowd.priority,
-            "payload": PAYLOAD,
+            "payload": crowd.payload,
             "first_due": crowd.first_due,
         }
         self._connection.execute(_FILL, values)

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.raw import COLUMNS, PAYLOAD, RESULT, Crowd, Held, Raw, Row
+from benchmarks.raw import INSERT, INSERT_MANY, RESULT, Crowd, Held, Raw, Row
 from jobqueue.clock import SYSTEM, to_text
 
-_INSERT = f"INSERT INTO job_queue ({COLUMNS}) VALUES ({', '.join('?' * 12)}) ON CONFLICT DO NOTHING RETURNING id"
-_INSERT_MANY = _INSERT.removesuffix(" RETURNING id")
+_INSERT = INSERT.replace("%s", "?")
+_INSERT_MANY = INSERT_MANY.replace("%s", "?")
 _COMPLETE = """
 UPDATE job_queue SET status = 'completed', result = ?, completed_at = ?, updated_at = ?, lease_owner = NULL,
        lease_until = NULL
@@ -31,8 +31,8 @@ RETURNING id, fence, type, payload, attempts, max_retries, priority, scheduled_a
 """
 _FILL = """
 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :count)
-INSERT INTO job_queue (id, type, queue, priority, payload, scheduled_at, created_at, updated_at)
-SELECT printf('0BENCH%020d', :number + i), :type, :queue, :priority, :payload,
+INSERT INTO job_queue (id, type, queue, status, priority, payload, scheduled_at, created_at, updated_at)
+SELECT printf('0BENCH%020d', :number + i), :type, :queue, :status, :priority, :payload,
        strftime('%Y-%m-%dT%H:%M:%fZ', :first_due + 0.01 * (:skip + i), 'unixepoch'), :now, :now FROM n
 """
 
@@ -98,8 +98,9 @@ class RawSqlite(Raw):
             "skip": skip,
             "type": crowd.type,
             "queue": crowd.queue,
+            "status": crowd.status,
             "priority": crowd.priority,
-            "payload": PAYLOAD,
+            "payload": crowd.payload,
             "first_due": moment.timestamp() + crowd.first_due,
             "now": to_text(moment),
         }
