@@ -9,14 +9,18 @@ from dataclasses import asdict
 
 from benchmarks import (
     booking,
+    busy,
     claiming,
+    counting,
     cycling,
     draining,
     enqueueing,
     memory,
     newcomer,
     pickups,
+    sizing,
     sleeping,
+    soaking,
     surviving,
     waking,
 )
@@ -44,6 +48,15 @@ MEASURES: dict[str, Measure] = {
     "renewal": surviving.renewals,
     "crash": surviving.crashes,
     "memory": memory.memory,
+    "busy": busy.enqueues,
+    "budgets": busy.budgets,
+    "soak": soaking.soak,
+    "instructions": counting.instructions,
+    "slots": sizing.slots,
+    "workers": sizing.workers,
+    "snapshot": sizing.snapshots,
+    "neighbours": busy.neighbours,
+    "vacuum": sizing.dead_rows,
 }
 
 
