@@ -53,13 +53,13 @@ class Handler(Generic[P, R, E]):
         """Return this handler with other options for what it enqueues: queue, priority, delay, scheduled_at,
         expires_at, max_retries, timeout, tenant, idempotency_key, unique_key. Raises InvalidOption.
         """
-        unknown = sorted(set(options) - OPTION_NAMES)
+        unknown = sorted(options.keys() - OPTION_NAMES)
         if unknown:
             raise InvalidOption(unknown[0], f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
         if options.get("scheduled_at") is not None:
             options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
         bound = object.__new__(type(self))
-        bound.__dict__ |= self.__dict__ | {"options": self.options.but(options)}
+        bound.__dict__ |= self.__dict__ | {"options": self.options.but(**options)}
         return bound
 
     def draft(self, *args: E.args, **kwargs: E.kwargs) -> Draft:

@@ -88,13 +88,22 @@ def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: floa
 def _own_patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Switch SQLite's own waiting off, and back to what it was afterwards."""
     driver: Any = connection.connection
-    given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
+    given = _given(connection, driver)
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         yield
     finally:
         if connection.connection is driver:
-            driver.execute(f"PRAGMA busy_timeout = {int(given)}")
+            driver.execute(f"PRAGMA busy_timeout = {given}")
+
+
+def _given(connection: Any, driver: Any) -> int:
+    """Read what SQLite's own waiting is set to, once for each connection: a PRAGMA is parsed anew whenever it runs."""
+    known, given = getattr(connection, "_jobqueue_busy_timeout", (None, 0))
+    if known is not driver:
+        given = int(driver.execute("PRAGMA busy_timeout").fetchone()[0])
+        connection._jobqueue_busy_timeout = (driver, given)
+    return given
 
 
 @contextmanager

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +23,7 @@ _NAME = re.compile(r"[\w.:/@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """What decides where and when a job runs. Durations are seconds or a timedelta; ``None`` leaves a thing open."""
 
@@ -40,10 +39,20 @@ class Options:
     tenant: str | None = None
 
     def __post_init__(self) -> None:
-        for name, check in _CHECKS.items():
-            value = getattr(self, name)
-            if value is not _DEFAULTS[name]:  # enqueueing is frequent, and mostly says little
-                check(name, value)
+        self._check(_CHECKS)
+
+    def but(self, **changes: Any) -> Options:
+        """Make options that differ in something. A job with a key of its own asks for that, so it must cost little."""
+        made = object.__new__(Options)
+        made.__dict__.update(self.__dict__, **changes)
+        made._check(changes)
+        return made
+
+    def _check(self, names: Iterable[str]) -> None:
+        values = self.__dict__
+        for name in names:
+            if values[name] is not _DEFAULTS[name]:
+                _CHECKS[name](name, values[name])
         if self.idempotency_key is not None and self.unique_key is not None:
             raise InvalidOption(
                 "unique_key",
@@ -52,13 +61,8 @@ class Options:
         if self.scheduled_at is not None and duration(self.delay, "delay"):
             raise InvalidOption("delay", "cannot go with scheduled_at: give one of them")
 
-    def but(self, changes: dict[str, Any]) -> Options:
-        """Make options that differ in something; enqueueing with a key of its own does so each time."""
-        return Options(**dict(zip(_DEFAULTS, _values(self), strict=True)) | changes)
-
 
 _DEFAULTS = {one.name: one.default for one in fields(Options)}
-_values = attrgetter(*_DEFAULTS)
 OPTION_NAMES = frozenset(_DEFAULTS)
 
 
