@@ -195,12 +195,13 @@ def _values(draft: Draft) -> dict[str, Any]:
 
 
 def _completions(settlements: Sequence[Settlement]) -> str:
-    """Spell completions out in the order of ids, in which all writers of many rows lock them."""
+    """Spell completions out by id: of a job's newest claim, and of two offers for that the first."""
+    newest: dict[str, Settlement] = {}
+    for one in settlements:
+        if one.id not in newest or newest[one.id].fence < one.fence:
+            newest[one.id] = one
     return json.dumps(
-        [
-            {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result}
-            for one in sorted(settlements, key=lambda one: one.claim)
-        ]
+        {one.id: {"fence": one.fence, "owner": one.owner, "result": one.result} for one in newest.values()}
     )
 
 

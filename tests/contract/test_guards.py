@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.models import QuerySet
 
-from jobqueue.backends import sql, sqlite, sqlite_statements
+from jobqueue.backends import postgresql_statements, sql, sqlite, sqlite_statements
 from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.models import Job
@@ -145,7 +145,7 @@ def _postgres_mutants():
         "claim_claim": [("FIRST", LOCK, "")],
         "many_workers": [("FIRST", LOCK, "")],
         "claim_claim_group_by_group": [("FIRST_OF_GROUPS", LOCK, "")],
-        "sweep_settle": [("COMPLETE", held, "")],
+        "sweep_settle": [("COMPLETE", postgresql_statements.HELD_BY_KEY, "")],
         "settle_sweep": [("RAN_OUT", LOCK, ""), ("SETTLE", held, "")],
         "extend_sweep": [("RAN_OUT", LOCK, "")],
         "sweep_extend": [("EXTEND", LOCK, ""), ("EXTEND", f"{held} AND j.id = ANY", " AND j.id = ANY")],
@@ -163,8 +163,6 @@ POSTGRES_RACES = list(_postgres_mutants())
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", POSTGRES_RACES)
 def test_a_race_fails_on_postgres_without_its_guard(race, without, name):
-    from jobqueue.backends import postgresql_statements
-
     for statement, guard, instead in _postgres_mutants()[name]:
         without.text(postgresql_statements, statement, guard, instead)
     postgresql_statements.cycle_statement.cache_clear()

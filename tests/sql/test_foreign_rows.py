@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -290,6 +291,48 @@ def test_a_moment_that_no_calendar_knows_is_refused(sqlite_program, never):
     """Else it is stored, and the claim that reads it fails, and so does each one after it."""
     with pytest.raises(sqlite3.IntegrityError, match="CHECK constraint failed"):
         sqlite_program.enqueue(never)
+
+
+DIGITS = st.integers(0, 99).map("{:02}".format)
+ALMOST = st.builds(
+    "{}-{}-{}T{}:{}:{}{}{}".format,
+    st.sampled_from(["0001", "2026", "2028", "9999", "0000", "-026", "20 6"]),
+    st.sampled_from(["01", "02", "12", "00", "13", " 2", "2"]) | DIGITS,
+    st.sampled_from(["01", "28", "29", "30", "31", "00", "2x"]) | DIGITS,
+    st.sampled_from(["00", "23", "24", "29"]) | DIGITS,
+    DIGITS,
+    DIGITS | st.sampled_from(["", "5", "5.", "\N{ARABIC-INDIC DIGIT FIVE}5"]),
+    st.sampled_from(["", ".", ".5", ".123456", ".999999999", ".5 ", ".x5", " ", "5", ".-5"]),
+    st.sampled_from(["Z", "z", "", "+00:00", "ZZ", " Z", "Z ", "5Z"]),
+)
+
+
+def is_a_moment(text):
+    """What the column promises, in Python's words."""
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z", text):
+        return False
+    try:
+        moment = datetime.fromisoformat(text[:19]).replace(tzinfo=UTC)
+    except ValueError:
+        return False
+    return datetime(1, 1, 2, tzinfo=UTC) <= moment < datetime(9999, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.sqlite
+@given(st.lists(ALMOST | st.text(max_size=30), min_size=1))
+def test_a_column_of_moments_takes_all_that_are_moments_and_nothing_else(texts):
+    field = MomentField()
+    field.set_attributes_from_name("at")
+    with closing(sqlite3.connect(":memory:")) as raw:
+        raw.execute(f"CREATE TABLE moments (at text CHECK ({field.db_check(connections['default'])}))")
+        for text in [one for one in texts if "\0" not in one]:
+            try:
+                raw.execute("INSERT INTO moments VALUES (?)", (text,))
+            except (sqlite3.IntegrityError, UnicodeEncodeError):
+                assert not is_a_moment(text)
+            else:
+                assert is_a_moment(text)
+                assert from_text(text).tzinfo is UTC
 
 
 @pytest.mark.sqlite

@@ -18,6 +18,7 @@ from django.db import connections, transaction
 
 from jobqueue.backends import sqlite
 from jobqueue.backends import sqlite_statements as statements
+from jobqueue.backends.postgresql_statements import cycle_statement
 from jobqueue.policy.leases import settle_expired
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
@@ -398,14 +399,14 @@ def most_rows(plans):
     )
 
 
-def walks(plans):
+def walks(plans, few=100):
     """Show what a plan does to the whole table: reading it without an index, or sorting more than a few of its rows."""
     found = set()
     for name, _sql, plan in plans:
         for node in nodes(plan):
             if node["Node Type"] == "Seq Scan" and node["Relation Name"] == "job_queue":
                 found.add((name, "reads the table", node.get("Filter")))
-            if node["Node Type"] == "Sort" and node["Plans"][0]["Actual Rows"] > 100:
+            if node["Node Type"] == "Sort" and node["Plans"][0]["Actual Rows"] > few:
                 found.add((name, "sorts the table", str(node["Sort Key"])))
     return found
 
@@ -465,6 +466,61 @@ def test_a_table_analysed_while_it_was_empty_is_searched_by_index_all_the_same(f
     plans = plans_of_turns()
     assert walks(plans) == set()
     assert claims_by_other_ranges(plans) == []
+
+
+NOW = "statement_timestamp()"
+
+
+def prepare_cycles(backend):
+    """Have all cycles prepared that there are: with and without completions, in the plain way and group by group."""
+    for crowded in (False, True):
+        job_id = put(backend)
+        backend._crowded = crowded
+        (claim,) = backend.cycle("me", (), request(20)).claims
+        assert claim.id == job_id
+        backend._crowded = crowded
+        assert backend.cycle("me", [completed(claim)], request(20)).refused == ()
+
+
+def plans_of_prepared_cycles():
+    """Have Postgres explain, and so do, what was prepared; a rollback would have the driver forget it."""
+    given = {"owner": "me", "limit": 10, "queues": sorted(QUEUES), "types": sorted(request().types), "lease": 60.0}
+    given |= {"leases": "{}", "completions": '{"unknown": {"fence": 1, "owner": "me", "result": null}}'}
+    places = {}
+    for completing in (False, True):
+        for by_group in (False, True):
+            text = cycle_statement(completing=completing, by_group=by_group).replace("@now", NOW)
+            places[re.sub(r"%\(\w+\)s", "$", text)] = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    plans = []
+    with connections["postgres"].cursor() as cursor:
+        cursor.execute("SELECT name, statement FROM pg_prepared_statements")
+        for name, text in cursor.fetchall():
+            names = places.pop(re.sub(r"\$\d+", "$", text))
+            marks = ", ".join(["%s"] * len(names))
+            values = [given[one] for one in names]
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {name} ({marks})", values)
+            plans.append((name, text, cursor.fetchone()[0][0]["Plan"]))
+    assert places == {}
+    return plans
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("crowd", CROWDS, ids=lambda crowd: crowd.__name__)
+def test_a_cycle_prepared_on_an_empty_table_serves_a_full_one(fresh, crowd):
+    fresh("postgres")
+    backend = make_sql_backend("postgres", None)
+    backend.owns_session = True
+    prepare_cycles(backend)
+    crowd("postgres", MANY)
+    backend.pause(Scope.QUEUE, "stopped")
+    for analysed in (False, True):
+        if analysed:
+            with connections["postgres"].cursor() as cursor:
+                cursor.execute("VACUUM (ANALYZE) job_queue")
+        plans = plans_of_prepared_cycles()
+        assert most_rows(plans) < MANY / 50
+        assert walks(plans, few=10 * 64) == set()  # so many of each of ten groups
+        assert claims_by_other_ranges(plans) == []
 
 
 # Both

@@ -19,12 +19,13 @@ def take_out(vendor: str, put: SET = setattr) -> None:
         fences = [module.HELD.removeprefix("j.id = :id"), module.HELD_BY_NUMBER.removeprefix("j.id = ?1")]
     else:
         module = postgresql_statements
-        fences = [sql.HELD.removeprefix("j.id = v.id")]
+        fences = [sql.HELD.removeprefix("j.id = v.id"), module.HELD_BY_KEY]
         module.cycle_statement.cache_clear()
     for name in ("COMPLETE", "SETTLE", "EXTEND"):
         (fence,) = (one for one in fences if one in getattr(module, name))
         statement = getattr(module, name).replace(fence, "")
-        put(module, name, statement.replace("RETURNING j.id, j.fence", "RETURNING v.id, v.fence"))
+        offered = "v.id, v.fence" if "v.id" in statement else "j.id, (v.done -> j.id -> 'fence')::bigint"
+        put(module, name, statement.replace("RETURNING j.id, j.fence", f"RETURNING {offered}"))
     put(watching.Watching, "progress", _unfenced_progress)
 
 
