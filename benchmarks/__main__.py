@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import platform
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,31 +19,40 @@ from benchmarks import report
 from benchmarks.calibration import calibrate
 from benchmarks.children import child
 from benchmarks.databases import TRIED, VARIABLE, NoPostgres, Place, postgres_place, sqlite_place
-from benchmarks.vendor import MEASURES
+from benchmarks.peers.catalogue import PEERS
+from benchmarks.peers.comparison import compare
+from benchmarks.peers.environments import default_folder
+from benchmarks.peers.redis import TRIED as REDIS_TRIED
+from benchmarks.peers.redis import VARIABLE as REDIS_VARIABLE
+from benchmarks.vendor import MEASURES, Measure
 
-DESCRIPTION = """\
+_ABOUT = """\
 Measure the queue on this machine, beside the bare SQL that a queue written by hand would send through the driver to
 the same table. Both take turns within the same minute, so that their ratio means something where the machine is busy.
-
-measures:
-  enqueue  one by one through the public API: pydantic validation, an idempotency key, a commit each
-  bulk     enqueue_many of 1,000 jobs; beside it executemany in one transaction
-  cycle    settle and claim by 50 through the backend's own verb, draining 20,000 jobs
-  claim    what a claim of 1 and of 50 costs with 1,000 to 1,000,000 jobs in the table, and with 1,000,000 jobs in its
-           way (future ones, of a type nobody knows, in a paused queue); on a table never analysed, and after ANALYZE
-  wake     from a wake-up after a commit to the waiting process that heard it
-  drain    the whole worker: 20,000 no-op jobs by one executor with 10 and 50 slots
-  pickup   from a commit to the handler's first line in an idle worker; and what an idle worker costs
-  renewal  how late leases are renewed beside a handler that holds the GIL for seconds
-  crash    from kill -9 of an executor to its jobs given back
-  memory   what supervisor, zygote and one executor take
+With --peers, other queues take turns with it: the measures are then left out, except those that --only names.
 """
+
+
+def _described(measures: Mapping[str, Measure]) -> str:
+    """List what can be measured, in the first lines of the docstrings."""
+    longest = max(map(len, measures))
+    lines = [f"  {name.ljust(longest)}  {_first_line(measure)}" for name, measure in measures.items()]
+    return "\n".join([_ABOUT, "measures:", *lines, "", "peers:", f"  {', '.join(PEERS)}"])
+
+
+def _first_line(measure: Measure) -> str:
+    return (inspect.getdoc(measure) or "").partition("\n")[0]
+
+
 EPILOG = f"""\
 Everything happens in databases that are made for the run and dropped after it: a SQLite file in the folder for
 temporary files (TMPDIR names another; on a memory disk nothing is ever synced), and a Postgres database. The server is
 that of the connection string in {VARIABLE}, or the first that answers of:
 {"".join(f'  "{conninfo}"{chr(10)}' for conninfo in TRIED)}
-The role must be allowed to create databases. A full run takes some minutes and 1 GB of disk.
+The role must be allowed to create databases. Peers that keep their jobs in Redis do so in one of its databases that is
+empty, of the server at the address in {REDIS_VARIABLE} ({REDIS_TRIED} unless set).
+A full run takes some minutes and 1 GB of disk; the peers take some twenty-five, and the first time as long as their
+installation does.
 """
 
 
@@ -50,7 +60,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=DESCRIPTION,
+        description=_described(MEASURES),
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -60,9 +70,33 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", choices=list(MEASURES), metavar="NAME", help="one measure; may be repeated"
     )
+    parser.add_argument(
+        "--peers",
+        nargs="?",
+        type=_peers,
+        const=frozenset(PEERS),
+        metavar="NAME,NAME",
+        help="compare with other queues: those named, or all",
+    )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="FOLDER",
+        default=default_folder(),
+        help="where the peers are installed, each in an environment of its own (default: %(default)s)",
+    )
     parser.add_argument("--quick", action="store_true", help="a short run with small tables: to see that it works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything to FILE as JSON")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the comparison with the peers as SVG")
     return parser.parse_args(given)
+
+
+def _peers(names: str) -> frozenset[str]:
+    named = frozenset(names.split(","))
+    if unknown := named - PEERS.keys():
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    return named
 
 
 def places(database: str) -> Iterator[AbstractContextManager[Place]]:
@@ -78,30 +112,59 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
+        self.measures = options.only or ([] if options.peers else list(MEASURES))
         self.versions: dict[str, str] = {
             "python": platform.python_version(),
             "django": django.get_version(),
         }
         self.figures: list[report.Figure] = []
         self.failures: list[str] = []
+        self.not_run: list[str] = []
+        self._said: list[str] = []
 
     def __call__(self) -> int:
-        """Measure and report; return the exit status."""
+        """Measure, compare and report; return the exit status."""
         calibration = calibrate()
-        print(
+        self._say(
             f"Calibration: a ULID takes {calibration['ulid_us']:.2f} µs, "
-            f"an fdatasync {calibration['fdatasync_p50_us']:.0f} µs (p50).\n\n{report.head()}",
-            flush=True,
+            f"an fdatasync {calibration['fdatasync_p50_us']:.0f} µs (p50).\n"
         )
-        not_run = [why for why in map(self._measure, places(self.options.database)) if why]
-        print(f"\n{report.LEGEND}")
-        print(", ".join(f"{name} {version}" for name, version in self.versions.items()))
-        for why in [*not_run, *self.failures]:
+        if self.measures:
+            self._measure_all()
+        compared = self._compare() if self.options.peers else {}
+        self._say(", ".join(f"{name} {version}" for name, version in self.versions.items()))
+        for why in [*self.not_run, *self.failures]:
             print(f"\n!!! {why}", file=sys.stderr)
+        facts = {"calibration": calibration, "versions": self.versions, "not_run": self.not_run, **compared}
+        self._write(facts)
+        return 1 if self.failures or (self.not_run and self.options.database == "postgres") else 0
+
+    def _say(self, text: str) -> None:
+        """Print it now, and keep it for the file."""
+        print(text, flush=True)
+        self._said.append(text)
+
+    def _write(self, facts: dict[str, object]) -> None:
         if self.options.json:
-            facts = {"calibration": calibration, "versions": self.versions, "not_run": not_run}
             report.write_json(self.options.json, facts, self.figures)
-        return 1 if self.failures or (not_run and self.options.database == "postgres") else 0
+        if self.options.markdown:
+            self.options.markdown.write_text("\n".join(self._said) + "\n", encoding="utf-8")
+
+    def _measure_all(self) -> None:
+        self._say(report.head())
+        self.not_run += [why for why in map(self._measure, places(self.options.database)) if why]
+        self._say(f"\n{report.LEGEND}\n")
+
+    def _compare(self) -> dict[str, object]:
+        """Take turns with the peers."""
+        options = self.options
+        comparison = compare(options.peers, options.database, options.environments, quick=options.quick)
+        for part in comparison.parts():
+            self._say(f"{part}\n")
+        if options.chart:
+            comparison.draw(options.chart)
+        self.failures += comparison.failures()
+        return {"peers": comparison.as_json()}
 
     def _measure(self, making: AbstractContextManager[Place]) -> str | None:
         """Measure one vendor; return why not, if it cannot be."""
@@ -114,7 +177,7 @@ class Run:
 
     def _take_figures(self, place: Place) -> None:
         """Have a process of its own measure: Django's settings are one per process."""
-        asked = {"place": asdict(place), "measures": self.options.only or list(MEASURES), "quick": self.options.quick}
+        asked = {"place": asdict(place), "measures": self.measures, "quick": self.options.quick}
         with child("benchmarks.vendor", asked=asked) as measuring:
             for answer in map(json.loads, measuring.answers):
                 self._note(place.vendor, answer)
@@ -127,7 +190,7 @@ class Run:
             self.versions[vendor] = str(answer["version"])
         else:
             self.figures.append(report.Figure.of(answer["figure"]))  # type: ignore[arg-type]
-            print(report.line(self.figures[-1].cells()), flush=True)
+            self._say(report.line(self.figures[-1].cells()))
 
 
 def _end(*_: object) -> None:

@@ -5,31 +5,48 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, cast
+from pathlib import Path
+from typing import IO, Any, cast
+
+#: Where this package is found, also by interpreters that have not installed it.
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A running process: its answers, unbuffered, and how it ended."""
+    """A running process: its questions and its answers, unbuffered, and how it ended."""
 
+    questions: IO[bytes]
     answers: IO[bytes]
     status: Callable[[], int]
 
+    def ask(self, question: object) -> None:
+        """Write a line of JSON to its standard input."""
+        self.questions.write(json.dumps(question).encode() + b"\n")
+
 
 @contextmanager
-def child(module: str, *arguments: str, asked: object) -> Iterator[Child]:
-    """Run a module in a process of its own. It ends with its input, at the latest, and on an error at once."""
-    command = [sys.executable, "-m", module, *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
-        question = cast(IO[bytes], process.stdin)
+def running(command: Sequence[str], **options: Any) -> Iterator[Child]:
+    """Run a command that is spoken with. It ends with its input, at the latest, and on an error at once."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd=ROOT, **options
+    ) as process:
+        spoken = Child(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout), process.wait)
         try:
-            question.write(json.dumps(asked).encode() + b"\n")
-            yield Child(cast(IO[bytes], process.stdout), process.wait)
+            yield spoken
         except BaseException:
             process.terminate()
             raise
         finally:
-            question.close()
+            spoken.questions.close()
+
+
+@contextmanager
+def child(module: str, *arguments: str, asked: object) -> Iterator[Child]:
+    """Run a module in a process of its own, and ask it what it is for."""
+    with running([sys.executable, "-m", module, *arguments]) as spoken:
+        spoken.ask(asked)
+        yield spoken

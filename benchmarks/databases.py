@@ -54,27 +54,21 @@ class Place:
 
 
 @contextmanager
-def sqlite_place() -> Iterator[Place]:
-    """Make a folder for a SQLite file, and remove it."""
+def sqlite_place(synchronous: str | None = "NORMAL", **others: Any) -> Iterator[Place]:
+    """Make a folder for a SQLite file, and remove it; without ``synchronous``, Django's own options are left alone."""
     with tempfile.TemporaryDirectory(prefix="jobqueue-bench-") as folder:
         path = str(Path(folder) / "queue.sqlite3")
-        yield Place(
-            vendor="sqlite",
-            database={
-                "ENGINE": "django.db.backends.sqlite3",
-                "NAME": path,
-                "OPTIONS": {
-                    "transaction_mode": "IMMEDIATE",
-                    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-                },
-            },
-            address=path,
-            runtime=folder,
-        )
+        database = {"ENGINE": "django.db.backends.sqlite3", "NAME": path, **others}
+        if synchronous:
+            database["OPTIONS"] = {
+                "transaction_mode": "IMMEDIATE",
+                "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous};",
+            }
+        yield Place(vendor="sqlite", database=database, address=path, runtime=folder)
 
 
 @contextmanager
-def postgres_place() -> Iterator[Place]:
+def postgres_place(**others: Any) -> Iterator[Place]:
     """Make a Postgres database, and drop it; raise NoPostgres if no server answers."""
     given = _answering()
     name = f"jobqueue_bench_{os.getpid()}"
@@ -82,7 +76,7 @@ def postgres_place() -> Iterator[Place]:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         try:
             address = make_conninfo(given, dbname=name)
-            yield Place(vendor="postgres", database=_settings(address), address=address, runtime=folder)
+            yield Place(vendor="postgres", database=_settings(address) | others, address=address, runtime=folder)
         finally:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 

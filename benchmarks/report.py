@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,15 +77,23 @@ class Figure:
         )
 
 
-def line(cells: Iterable[str]) -> str:
-    """Write one row of the table."""
-    padded = (cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+def line(cells: Iterable[str], widths: Sequence[int] = _WIDTHS) -> str:
+    """Write one row of a table."""
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     return f"| {' | '.join(padded)} |"
 
 
 def head() -> str:
     """Write the table's first two lines."""
     return f"{line(HEADINGS)}\n{line('-' * width for width in _WIDTHS)}"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a whole table, each column as wide as its widest cell."""
+    written = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*written, strict=True)]
+    lines = [line(cells, widths) for cells in written]
+    return "\n".join([lines[0], line(("-" * width for width in widths), widths), *lines[1:]])
 
 
 def write_json(path: Path, facts: dict[str, object], figures: Iterable[Figure]) -> None:

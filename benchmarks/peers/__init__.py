@@ -1,0 +1,1 @@
+"""The comparison: this queue and its peers, side by side on one machine."""
