@@ -58,7 +58,7 @@ def chart(standings: Sequence[Standing]) -> str:
             '<text class="title" x="12" y="26">No-op jobs drained per second</text>',
             '<text class="quiet" x="12" y="45">one machine, one run, medians; longer is faster</text>',
             *parts,
-            f'<text class="quiet" x="12" y="{height - 10}">dashed: the bare SQL, by one process without handlers</text>',
+            f'<text class="quiet" x="12" y="{height - 10}">dashed: the bare SQL of one process, no handlers</text>',
             "</svg>\n",
         ]
     )

@@ -9,13 +9,12 @@ from pathlib import Path
 from benchmarks.peers.catalogue import Contestant
 from benchmarks.peers.environments import interpreter
 from benchmarks.peers.standings import Standing
-from benchmarks.peers.stores import STORES
 from benchmarks.peers.turns import Sizes, turn
 from benchmarks.site import REPETITIONS
 
 _FULL = Sizes(share=1, idle=2, pickups=60, seconds=3)
 _TRIAL = Sizes(share=0.5, idle=0, pickups=0, seconds=0)
-_QUICK = Sizes(share=0.05, idle=0.2, pickups=5, seconds=0.5)
+_QUICK = Sizes(share=0.02, idle=0.2, pickups=5, seconds=0.5)
 
 
 class Contest:
@@ -38,25 +37,24 @@ class Contest:
         """Take a step with a contestant. Who cannot go on is out of the run, and the run goes on."""
         if standing.why_not:
             return
-        contestant = standing.contestant
-        name = f"{contestant.title}, {STORES[contestant.store].title}"
         try:
             said = step(standing)
         except Exception as error:  # whatever a peer does wrong, the others are to be measured
-            said = standing.why_not = f"{type(error).__name__}: {error}"
-            said = f"!!! {said}"
-        print(f"{name}: {said}", file=sys.stderr, flush=True)
+            standing.why_not = f"{type(error).__name__}: {error}"
+            said = f"!!! {standing.why_not}"
+        if said:
+            print(f"{standing.name}: {said}", file=sys.stderr, flush=True)
 
     def _enter(self, standing: Standing) -> str:
         contestant = standing.contestant
         standing.python = interpreter(contestant.peer, self._environments)
         if self._quick or len(contestant.settings) == 1:
-            return standing.setting.label
+            return ""
         for setting in contestant.settings:
             with turn(contestant, setting, standing.python, _TRIAL) as trial:
                 standing.tried[setting.label] = trial.drain().drain
         standing.setting = max(contestant.settings, key=lambda setting: standing.tried[setting.label])
-        return ", ".join(f"{label} {rate:,.0f}/s" for label, rate in standing.tried.items())
+        return "tried " + ", ".join(f"{label}: {rate:,.0f}/s" for label, rate in standing.tried.items())
 
     def _take_turn(self, standing: Standing) -> str:
         sizes = _QUICK if self._quick else _FULL

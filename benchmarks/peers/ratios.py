@@ -13,9 +13,11 @@ from benchmarks.peers.turns import Findings
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio of ours to another's, and what it is to reach."""
+    """How many times as fast as a rival, and how many it is to be."""
 
-    what: str
+    measure: str
+    ours: str
+    rival: str
     value: float
     goal: float
 
@@ -24,9 +26,10 @@ class Ratio:
         """Say whether it is reached."""
         return self.value >= self.goal
 
-    def cells(self) -> tuple[str, str, str]:
+    def cells(self) -> tuple[str, ...]:
         """Spell it out."""
-        return self.what, f"{self.value:.2f}", f"{self.goal:g}: {'reached' if self.reached else 'MISSED'}"
+        verdict = "reached" if self.reached else "MISSED"
+        return self.measure, self.ours, self.rival, f"{self.value:.2f}", f"{self.goal:g}: {verdict}"
 
 
 def _drain(findings: Findings) -> float | None:
@@ -63,21 +66,21 @@ class Field:
                 for each in self._peers(theirs)
                 if each.contestant.peer.in_django and each.contestant.store == store
             ]
-            yield from _compared("drain", ours, _fastest(peers), _drain, goal)
+            yield from _compared("drain, fastest Django peer", ours, _fastest(peers), _drain, goal)
 
     def _against_all(self, ours: Standing) -> Iterator[Ratio]:
         """Compare with PgQueuer on Postgres, with every peer on any store, and with the bare SQL of the same store."""
         everyone = self._peers(League.BEST)
         if ours.contestant.store == "postgres":
             pgqueuer = [each for each in everyone if each.contestant.peer is PGQUEUER]
-            yield from _compared("drain", ours, _fastest(pgqueuer), _drain, 1)
-        yield from _compared("drain", ours, _fastest(everyone), _drain, 1)
+            yield from _compared("drain, PgQueuer", ours, _fastest(pgqueuer), _drain, 1)
+        yield from _compared("drain, fastest peer on any store", ours, _fastest(everyone), _drain, 1)
         raw = [
             each
             for each in self._standings
             if each.contestant.peer is RAW and each.contestant.store == ours.contestant.store
         ]
-        yield from _compared("drain", ours, _fastest(raw), _drain, 0.5)
+        yield from _compared("drain, bare SQL", ours, _fastest(raw), _drain, 0.5)
 
     def _enqueueing(self, ours: Standing) -> Iterator[Ratio]:
         theirs = League.INSTALLED if ours.contestant.league is League.INSTALLED else League.BEST
@@ -100,7 +103,7 @@ def _fastest(standings: Sequence[Standing]) -> list[Standing]:
     return [max(standings, key=Standing.drain)] if standings else []
 
 
-def _compared(what: str, ours: Standing, others: Sequence[Standing], pick: Pick, goal: float) -> Iterator[Ratio]:
+def _compared(measure: str, ours: Standing, others: Sequence[Standing], pick: Pick, goal: float) -> Iterator[Ratio]:
     for other in others:
         pairs = zip(ours.values(pick), other.values(pick), strict=False)
-        yield Ratio(f"{what}: {ours.name}, to {other.name}", median(mine / its for mine, its in pairs), goal)
+        yield Ratio(measure, ours.name, other.name, median(mine / its for mine, its in pairs), goal)

@@ -59,7 +59,6 @@ class Standing:
             "setting": asdict(self.setting),
             "setting_of_sleeping_jobs": asdict(napping),
             "tried": self.tried,
-            "jobs": contestant.jobs,
             "analysed": contestant.analysed,
             "note": contestant.peer.note,
             "not_run": self.why_not,

@@ -10,9 +10,10 @@ from benchmarks.peers.ratios import Ratio
 from benchmarks.peers.standings import Standing, at_once, middle, spread, tail
 from benchmarks.peers.stores import STORES
 
-RATES = ("store", "queue", "enqueue/s", "bulk/s", "no-op jobs/s", "of raw SQL", "5 ms jobs/s (at once)")
+RATES = ("store", "queue", "setting", "enqueue/s", "bulk/s", "no-op jobs/s", "of raw SQL", "5 ms jobs/s (at once)")
 IDLE = ("store", "queue", "pickup p50 / p95 / p99, ms", "idle, % of a core", "PSS idle, MB", "PSS after, MB")
-SETTINGS = ("store", "queue", "setting", "5 ms jobs", "jobs", "tried, jobs/s", "note")
+RATIOS = ("measure", "this queue", "its rival", "times", "to reach")
+SETTINGS = ("store", "queue", "jobs", "setting for 5 ms jobs", "tried, jobs/s", "note")
 LEGEND = (
     "Medians of the turns (lowest-highest). A drain counts from the first handler's start until the store reports "
     "nothing queued or running; every handler counts itself in the same shared file and does no more. Sleeping jobs "
@@ -27,7 +28,7 @@ def tables(standings: Sequence[Standing], ratios: Iterable[Ratio], durability: M
     ran = [standing for standing in standings if standing.findings]
     yield report.table(RATES, [_rates(standing, standings) for standing in ran])
     yield report.table(IDLE, [_idle(standing) for standing in ran if standing.contestant.league is not League.RAW])
-    yield report.table(("ratio", "x", "to reach"), [ratio.cells() for ratio in ratios])
+    yield report.table(RATIOS, [ratio.cells() for ratio in ratios])
     yield report.table(SETTINGS, [_settings(standing) for standing in ran])
     yield LEGEND
     yield "\n".join(f"- {store}: {worth}." for store, worth in durability.items())
@@ -51,6 +52,7 @@ def _rates(standing: Standing, standings: Sequence[Standing]) -> tuple[str, ...]
     share = timing.share(*_paired(drains, raw[0])) if raw else None
     return (
         *_head(standing),
+        standing.setting.label,
         middle(standing.values(lambda one: one.enqueue)),
         middle(standing.values(lambda one: one.bulk)),
         spread(drains),
@@ -80,9 +82,8 @@ def _settings(standing: Standing) -> tuple[str, ...]:
     tried = ", ".join(f"{label}: {rate:,.0f}" for label, rate in standing.tried.items())
     return (
         *_head(standing),
-        standing.setting.label,
+        f"{standing.findings[0].jobs:,}",
         contestant.napping.label if contestant.napping else "the same",
-        f"{contestant.jobs:,}",
         tried or "-",
         contestant.peer.note,
     )

@@ -36,6 +36,7 @@ class Failed(Exception):
 class Findings:
     """What one turn found: jobs per second, seconds, percent of a core, megabytes."""
 
+    jobs: int
     enqueue: float
     bulk: float | None
     drain: float
@@ -57,7 +58,7 @@ class Sizes:
 
     def of(self, jobs: int) -> int:
         """Shorten a number of jobs."""
-        return max(100, int(jobs * self.share))
+        return max(50, int(jobs * self.share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,11 @@ class Turn:
         bulk = self._fill("resize_image", count - singly)
         drain, memory = self._drained(self.setting, count)
         return Findings(
-            enqueue=singly / seconds, bulk=bulk and (count - singly) / bulk, drain=drain, memory_drained=memory
+            jobs=count,
+            enqueue=singly / seconds,
+            bulk=bulk and (count - singly) / bulk,
+            drain=drain,
+            memory_drained=memory,
         )
 
     def _naps(self) -> float:
