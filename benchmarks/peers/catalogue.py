@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -135,7 +134,7 @@ def contestants(names: frozenset[str], vendors: frozenset[str]) -> Iterator[Cont
 
 def _raw() -> Iterator[Contestant]:
     for store in ("sqlite-normal", "sqlite-full", "postgres"):
-        setting = Setting("by 50", options={"limit": 50, "synchronous": store.rpartition("-")[2]})
+        setting = Setting("by 50", options={"limit": 50})
         yield Contestant(peer=RAW, store=store, settings=(setting,), league=League.RAW, jobs=20_000, analysed=False)
 
 
@@ -191,7 +190,7 @@ def _django_peers() -> Iterator[Contestant]:
     }
     for peer, (settings, napping, as_installed) in several.items():
         for store in ("sqlite-normal", "sqlite-full", "postgres"):
-            yield Contestant(peer=peer, store=store, settings=settings, napping=napping, jobs=2_000, singly=500)
+            yield Contestant(peer=peer, store=store, settings=settings, napping=napping, jobs=1_500, singly=500)
         for store in ("sqlite", "postgres-new"):
             yield Contestant(
                 peer=peer,
@@ -213,10 +212,10 @@ def _pgqueuer(batch: int, processes: int) -> Setting:
     return Setting(f"{processes} processes, batches of {batch}", processes, {"batch_size": batch})
 
 
-def _huey(workers: int, kind: str, synchronous: str) -> Setting:
+def _huey(workers: int, kind: str) -> Setting:
     consumer = {"workers": workers, "worker_type": kind, "initial_delay": 0.01, "max_delay": 0.01}
     plural = "es" if kind == "process" else "s"
-    return Setting(f"{workers} {kind}{plural}", options={"consumer": consumer, "synchronous": synchronous})
+    return Setting(f"{workers} {kind}{plural}", options={"consumer": consumer})
 
 
 def _celery(*command: str, processes: int, label: str) -> Setting:
@@ -243,9 +242,8 @@ def _others() -> Iterator[Contestant]:
     batches = (_pgqueuer(500, 2), _pgqueuer(1_000, 2), _pgqueuer(500, 1))
     yield Contestant(peer=PGQUEUER, store="postgres", settings=batches, jobs=20_000)
     for store in ("sqlite-normal", "sqlite-full", "redis"):
-        name = store.rpartition("-")[2]
-        settings = (_huey(2, "process", name), _huey(1, "thread", name), _huey(2, "thread", name))
-        yield Contestant(peer=HUEY, store=store, settings=settings, napping=_huey(50, "thread", name), jobs=8_000)
+        settings = (_huey(2, "process"), _huey(1, "thread"), _huey(2, "thread"))
+        yield Contestant(peer=HUEY, store=store, settings=settings, napping=_huey(50, "thread"), jobs=8_000)
     solo = _celery("--pool=solo", processes=2, label="2 x solo, prefetch 128")
     threads = _celery("--pool=threads", "--concurrency=50", processes=1, label="50 threads, prefetch 128")
     yield Contestant(peer=CELERY, store="redis", settings=(solo, threads), napping=threads, jobs=4_000)
@@ -255,8 +253,3 @@ def _others() -> Iterator[Contestant]:
         peer=RQ, store="redis", settings=(Setting("2 x SimpleWorker", 2), Setting("1 x SimpleWorker")), jobs=1_500
     )
     yield Contestant(peer=SAQ, store="redis", settings=(_saq(50, 2), _saq(10, 2)), napping=_saq(50, 2), jobs=5_000)
-
-
-def python_version() -> str:
-    """Name what the environments are made with."""
-    return ".".join(map(str, sys.version_info[:3]))

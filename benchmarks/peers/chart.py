@@ -41,18 +41,16 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 def chart(standings: Sequence[Standing]) -> str:
     """Draw the drains of no-op jobs."""
     ran = [standing for standing in standings if standing.findings]
-    most = max(standing.drain() for standing in ran)
+    most = max((standing.drain() for standing in ran), default=0) or 1
     groups = [(key, [one for one in ran if one.contestant.store == key]) for key in STORES]
     parts = list(_groups([(key, group) for key, group in groups if group], most))
     height = _TOP + sum(_HEAD + len(group) * _ROW for _, group in groups if group) + _FOOT
-    best = max((one for one in ran if one.contestant.is_ours), key=Standing.drain)
-    described = f"The longest bar of jobqueue stands for {best.drain():,.0f} jobs per second, on {_title(best)}."
     size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title description">',
             '<title id="title">No-op jobs drained per second, by store and queue</title>',
-            f'<desc id="description">{escape(described + " " + _spoken(ran))}</desc>',
+            f'<desc id="description">{escape(_spoken(ran))}</desc>',
             f"<style>{_STYLE}</style>",
             f'<rect class="paper" width="{_WIDTH}" height="{height}"/>',
             '<text class="title" x="12" y="26">No-op jobs drained per second</text>',

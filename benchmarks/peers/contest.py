@@ -12,7 +12,7 @@ from benchmarks.peers.standings import Standing
 from benchmarks.peers.turns import Sizes, turn
 from benchmarks.site import REPETITIONS
 
-_FULL = Sizes(share=1, idle=2, pickups=60, seconds=3)
+_FULL = Sizes(share=1, idle=2, pickups=50, seconds=2.5)
 _TRIAL = Sizes(share=0.5, idle=0, pickups=0, seconds=0)
 _QUICK = Sizes(share=0.02, idle=0.2, pickups=5, seconds=0.5)
 

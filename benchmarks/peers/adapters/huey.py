@@ -13,13 +13,13 @@ from benchmarks.peers.adapters import handlers, protocol
 
 
 class _Storage(SqliteStorage):
-    """Syncs as the contestants beside it; Huey itself has full syncing or none."""
+    """Syncs as the contestants beside it, by the same pragmas; Huey itself has full syncing or none."""
 
-    synchronous = "FULL"
+    pragmas = ""
 
     def _create_connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection = super()._create_connection()
-        connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+        connection.executescript(self.pragmas)
         return connection
 
 
@@ -29,7 +29,7 @@ class Adapter(protocol.Adapter):
     def __init__(self, place: protocol.Place, options: dict[str, Any]) -> None:
         super().__init__(place, options)
         if place.vendor == "sqlite":
-            _Storage.synchronous = options["synchronous"]
+            _Storage.pragmas = place.database["OPTIONS"]["init_command"]
             self._huey = SqliteHuey("bench", filename=place.address, results=False, storage_class=_Storage)
         else:
             self._huey = RedisHuey("bench", url=place.address, results=False)

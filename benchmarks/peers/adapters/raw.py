@@ -23,13 +23,13 @@ _PAUSE = 0.001
 
 
 class _Sqlite(RawSqlite):
-    """Syncs as the contestants beside it."""
+    """Syncs as the contestants beside it, by the same pragmas."""
 
-    synchronous = "NORMAL"
+    pragmas = ""
 
     def connect(self) -> None:
         super().connect()
-        self._connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+        self._connection.executescript(self.pragmas)
 
     def left(self) -> int:
         return int(self._connection.execute(_LEFT).fetchone()[0])
@@ -49,7 +49,7 @@ class Adapter(protocol.Adapter):
         super().__init__(place, options)
         self._raw: _Sqlite | _Postgres
         if place.vendor == "sqlite":
-            _Sqlite.synchronous = options["synchronous"]
+            _Sqlite.pragmas = place.database["OPTIONS"]["init_command"]
             self._raw = _Sqlite(place.address)
         else:
             self._raw = _Postgres(place.address)
