@@ -86,7 +86,8 @@ def at_once(values: Sequence[float]) -> str:
 
 
 def tail(durations: Sequence[float]) -> str:
-    """Write the middle and the end of many durations, in milliseconds."""
+    """Write the middle and the end of many durations, in milliseconds, and how many there are."""
     if not durations:
         return "-"
-    return " / ".join(f"{1000 * timing.percentile(durations, percent):.2f}" for percent in (50, 95, 99))
+    percentiles = (1000 * timing.percentile(durations, percent) for percent in (50, 95, 99))
+    return f"{' / '.join(f'{one:.2f}' for one in percentiles)} ({len(durations)})"

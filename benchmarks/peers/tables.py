@@ -11,7 +11,7 @@ from benchmarks.peers.standings import Standing, at_once, middle, spread, tail
 from benchmarks.peers.stores import STORES
 
 RATES = ("store", "queue", "setting", "enqueue/s", "bulk/s", "no-op jobs/s", "of raw SQL", "5 ms jobs/s (at once)")
-IDLE = ("store", "queue", "pickup p50 / p95 / p99, ms", "idle, % of a core", "PSS idle, MB", "PSS after, MB")
+IDLE = ("store", "queue", "pickup p50 / p95 / p99, ms (times)", "idle, % of a core", "PSS idle, MB", "PSS after, MB")
 RATIOS = ("measure", "this queue", "its rival", "times", "to reach")
 SETTINGS = ("store", "queue", "jobs", "setting for 5 ms jobs", "tried, jobs/s", "note")
 LEGEND = (

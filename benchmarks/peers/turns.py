@@ -85,15 +85,27 @@ class Turn:
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
         with self._crew(self.setting) as workers:
-            self.ask("pickups", path=str(pipe), count=0, seconds=0)  # they are up
+            self._pickups(workers, pipe, count=0, seconds=0, spread=0)  # they are up
             began = workers.cpu(), SYSTEM.monotonic()
             time.sleep(self.sizes.idle)
             idle = 100 * (workers.cpu() - began[0]) / (SYSTEM.monotonic() - began[1])
             memory = workers.memory()
-            about = {"count": self.sizes.pickups, "seconds": self.sizes.seconds}
-            pickups = self.ask("pickups", path=str(pipe), **about)
+            pickups = self._pickups(workers, pipe, count=self.sizes.pickups, **self._pace())
             self._wait_until_settled(workers)
         return {"idle": idle, "memory_idle": memory, "pickups": pickups}
+
+    def _pace(self) -> dict[str, float]:
+        """Give those that look once a second as many moments to be caught in between as those that look often."""
+        if self.contestant.league is League.INSTALLED:
+            return {"seconds": 3 * self.sizes.seconds, "spread": 1.0}
+        return {"seconds": self.sizes.seconds, "spread": 0.03}
+
+    def _pickups(self, workers: Crew, pipe: Path, **about: float) -> list[float]:
+        try:
+            return [float(each) for each in self.ask("pickups", path=str(pipe), **about)]
+        except Failed:
+            workers.check()  # knows better why
+            raise
 
     def drain(self) -> Findings:
         """Enqueue one by one and in bulk, then have workers run it all."""

@@ -17,6 +17,8 @@ from benchmarks.peers.adapters.tally import now
 PATIENCE = 30.0
 BULK = 1_000
 WARM = 3
+PAUSE = 0.02
+GOLDEN = (5**0.5 - 1) / 2
 
 
 class NotOffered(Exception):
@@ -103,15 +105,15 @@ class Desk:
         """Count what is queued or running."""
         return self._adapter.left()
 
-    def pickups(self, path: str, count: int, seconds: float) -> list[float]:
+    def pickups(self, path: str, count: int, seconds: float, spread: float) -> list[float]:
         """Take, one at a time, how long it is from a commit to the handler's first line; end early when time is up."""
         pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # for writing too, so that it never ends
         end = now() + seconds
         durations: list[float] = []
         try:
             while len(durations) < WARM + count and (now() < end or len(durations) <= WARM):
-                # Past the looks that follow a wake-up, and not in time with anything.
-                time.sleep(0.02 + len(durations) % 7 * 0.0007)
+                # Past the looks that follow a wake-up, and then at any moment between a worker's looks.
+                time.sleep(PAUSE + len(durations) * GOLDEN % 1 * spread)
                 durations.append(self._pickup(path, pipe))
         finally:
             os.close(pipe)
