@@ -16,7 +16,8 @@ RATIOS = ("measure", "this queue", "its rival", "times", "to reach")
 SETTINGS = ("store", "queue", "jobs", "setting for 5 ms jobs", "tried, jobs/s", "note")
 LEGEND = (
     "Medians of the turns (lowest-highest). A drain counts from the first handler's start until the store reports "
-    "nothing queued or running; every handler counts itself in the same shared file and does no more. Sleeping jobs "
+    "nothing queued or running; the processes of a queue begin together, and every handler counts itself in the same "
+    "shared file and does no more. Sleeping jobs "
     "sleep 5 ms; beside their rate is how many ran at a time. A pickup is from the commit to the handler's first line "
     "in an idle worker. Idle CPU and memory (PSS) are those of all worker processes, without the server of the store. "
     'In the leagues "as installed" nothing is set that a new project or the queue does not set by itself.'

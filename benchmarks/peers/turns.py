@@ -8,7 +8,7 @@ import select
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.children import Child, running
 from benchmarks.databases import Place
 from benchmarks.peers.adapters.handlers import PAYLOAD
-from benchmarks.peers.adapters.tally import VARIABLE, Tally
+from benchmarks.peers.adapters.tally import VARIABLE, Tally, make
 from benchmarks.peers.catalogue import Contestant, League, Setting
 from benchmarks.peers.crews import Crew, crew, last_line
 from benchmarks.peers.stores import STORES
@@ -139,20 +139,19 @@ class Turn:
 
     def _drained(self, setting: Setting, count: int) -> tuple[float, float]:
         """Take the time from the first handler's start until the store has nothing queued or running."""
-        tally = Tally.make(self.folder / TALLY)
-        with self._crew(setting) as workers:
+        with self._crew(setting) as workers, closing(Tally(self.folder / TALLY)) as tally:
             _wait(workers, lambda: tally.count() >= count, lambda: f"{tally.count():,} of {count:,} jobs began")
             self._wait_until_settled(workers)
             ended = SYSTEM.monotonic()
-            memory = workers.memory()
-        if tally.count() != count:
-            raise Failed(f"{tally.count():,} jobs were run, not {count:,}")
-        return count / (ended - tally.first()), memory
+            if tally.count() != count:
+                raise Failed(f"{tally.count():,} jobs were run, not {count:,}")
+            return count / (ended - tally.first()), workers.memory()
 
     def _wait_until_settled(self, workers: Crew) -> None:
         _wait(workers, lambda: not self.ask("left"), lambda: f"{self.ask('left'):,} jobs are left")
 
     def _crew(self, setting: Setting) -> AbstractContextManager[Crew]:
+        make(self.folder / TALLY)
         command = [*self.command, "work", asked(self.place, setting)]
         return crew(command, setting.processes, self.folder / LOG, **{VARIABLE: str(self.folder / TALLY)})
 
@@ -181,7 +180,7 @@ def _wait(workers: Crew, is_so: Callable[[], bool], state: Callable[[], str]) ->
 
 def asked(place: Place, setting: Setting) -> str:
     """Tell an adapter where and how."""
-    return json.dumps({"place": asdict(place), "options": dict(setting.options)})
+    return json.dumps({"place": asdict(place), "options": dict(setting.options), "processes": setting.processes})
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from benchmarks.peers.adapters.protocol import Adapter, Place, serve
+from benchmarks.peers.adapters.tally import assemble
 
 
 def make(name: str, asked: dict[str, Any]) -> Adapter:
@@ -23,9 +24,11 @@ def make(name: str, asked: dict[str, Any]) -> Adapter:
 
 def main() -> None:
     """Answer the run's questions until they end, or work until told to stop."""
-    name, role, asked = sys.argv[1:]
-    adapter = make(name, json.loads(asked))
+    name, role = sys.argv[1:3]
+    asked = json.loads(sys.argv[3])
+    adapter = make(name, asked)
     if role == "work":
+        assemble(asked["processes"])
         adapter.work()
     else:
         serve(adapter)
