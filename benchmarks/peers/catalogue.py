@@ -158,21 +158,32 @@ def _ours() -> Iterator[Contestant]:
         )
 
 
+def _counted(number: int, kind: str) -> str:
+    """Say how many there are of something."""
+    return f"{number} {kind}" if number == 1 else f"{number} {kind}{'es' if kind.endswith('s') else 's'}"
+
+
+def _several(processes: int, slots: int, kind: str) -> str:
+    """Say how many slots there are in how many processes."""
+    each = _counted(slots, kind)
+    return each if processes == 1 else f"{processes} x {each}"
+
+
 def _ox(threads: int, processes: int = 1) -> Setting:
     options = {"concurrency": threads, "interval": 0.01, "verbosity": 0}
-    return Setting(f"{processes} x {threads} threads", processes, {"command": options})
+    return Setting(_several(processes, threads, "thread"), processes, {"command": options})
 
 
 def _tasks_db(processes: int) -> Setting:
     options = {"interval": 0.01, "startup_delay": False, "reload": False, "verbosity": 0}
-    return Setting(f"{processes} processes", processes, {"command": options})
+    return Setting(_counted(processes, "process"), processes, {"command": options})
 
 
 def _dj_queue(threads: int, processes: int = 1) -> Setting:
     worker = {"threads": threads, "processes": processes, "polling_interval": 0.01, "prefetch_multiplier": 4}
     options = {"workers": [worker], "preserve_finished_jobs": False}
     command = {"only_work": True, "verbosity": 0}
-    return Setting(f"{processes} x {threads} threads", options={"backend": options, "command": command})
+    return Setting(_several(processes, threads, "thread"), options={"backend": options, "command": command})
 
 
 def _q2(workers: int) -> Setting:
@@ -205,17 +216,16 @@ def _django_peers() -> Iterator[Contestant]:
 
 def _procrastinate(slots: int, processes: int) -> Setting:
     worker = {"concurrency": slots, "delete_jobs": "always"}
-    return Setting(f"{processes} x {slots} coroutines", processes, {"worker": worker})
+    return Setting(_several(processes, slots, "coroutine"), processes, {"worker": worker})
 
 
 def _pgqueuer(batch: int, processes: int) -> Setting:
-    return Setting(f"{processes} processes, batches of {batch}", processes, {"batch_size": batch})
+    return Setting(f"{processes} x batches of {batch}", processes, {"batch_size": batch})
 
 
 def _huey(workers: int, kind: str) -> Setting:
     consumer = {"workers": workers, "worker_type": kind, "initial_delay": 0.01, "max_delay": 0.01}
-    plural = "es" if kind == "process" else "s"
-    return Setting(f"{workers} {kind}{plural}", options={"consumer": consumer})
+    return Setting(_counted(workers, kind), options={"consumer": consumer})
 
 
 def _celery(*command: str, processes: int, label: str) -> Setting:
@@ -224,11 +234,11 @@ def _celery(*command: str, processes: int, label: str) -> Setting:
 
 def _dramatiq(threads: int, processes: int, prefetch: int = 256) -> Setting:
     options = {"threads": threads, "prefetch": prefetch, "timeout": 5}
-    return Setting(f"{processes} x {threads} threads, prefetch {prefetch}", processes, options)
+    return Setting(f"{_several(processes, threads, 'thread')}, prefetch {prefetch}", processes, options)
 
 
 def _saq(slots: int, processes: int) -> Setting:
-    return Setting(f"{processes} x {slots} coroutines", processes, {"concurrency": slots})
+    return Setting(_several(processes, slots, "coroutine"), processes, {"concurrency": slots})
 
 
 def _others() -> Iterator[Contestant]:
@@ -250,6 +260,6 @@ def _others() -> Iterator[Contestant]:
     settings = (_dramatiq(4, 2), _dramatiq(1, 2), _dramatiq(8, 2))
     yield Contestant(peer=DRAMATIQ, store="redis", settings=settings, napping=_dramatiq(25, 2), jobs=10_000)
     yield Contestant(
-        peer=RQ, store="redis", settings=(Setting("2 x SimpleWorker", 2), Setting("1 x SimpleWorker")), jobs=1_500
+        peer=RQ, store="redis", settings=(Setting("2 x SimpleWorker", 2), Setting("SimpleWorker")), jobs=1_500
     )
     yield Contestant(peer=SAQ, store="redis", settings=(_saq(50, 2), _saq(10, 2)), napping=_saq(50, 2), jobs=5_000)
