@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -38,7 +39,9 @@ STORES = {
 def durability(names: Collection[str]) -> dict[str, str]:
     """Say of each store what a commit is worth, as its server is configured."""
     worth: dict[str, Callable[[], str]] = {
-        "sqlite-normal": lambda: "a commit outlives its process; the last ones before a power cut may be lost",
+        "sqlite-normal": lambda: (
+            f"{sqlite3.sqlite_version}; a commit outlives its process, the last ones before a power cut may be lost"
+        ),
         "sqlite-full": lambda: "each commit is synced",
         "sqlite": lambda: "each commit is synced, by way of a rollback journal: only ENGINE and NAME are set",
         "postgres": _postgres,
