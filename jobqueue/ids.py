@@ -46,11 +46,11 @@ class UlidFactory:
         self._start(self._millisecond + 1)
 
     def _start(self, millisecond: int) -> None:
-        self._millisecond = millisecond
         # The tail's top bit stays clear, so that a burst within one millisecond has room to count up.
-        self._random = int.from_bytes(os.urandom(10), "big") & ~_TOP
-        whole = ULID(((millisecond << _RANDOM_BITS) | self._random).to_bytes(16, "big"))
-        self._head = str(whole)[:-_TAIL_LENGTH]
+        dice = int.from_bytes(os.urandom(10), "big") & ~_TOP
+        head = str(ULID(((millisecond << _RANDOM_BITS) | dice).to_bytes(16, "big")))[:-_TAIL_LENGTH]
+        # All at once: an interruption between two of them would have the next id be less than the last.
+        self._millisecond, self._random, self._head = millisecond, dice, head
 
 
 def _letters(tail: int) -> str:

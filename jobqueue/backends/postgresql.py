@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,8 +26,12 @@ T = TypeVar("T")
 
 
 _NOW = "statement_timestamp()"
-#: What was prepared is gone, or somebody else's is there.
-_NOT_OURS = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
+#: What was prepared is gone, or is somebody else's, for a pooler stands between; or a migration has changed the table.
+_NOT_PREPARED = (
+    psycopg.errors.InvalidSqlStatementName,
+    psycopg.errors.DuplicatePreparedStatement,
+    psycopg.errors.FeatureNotSupported,
+)
 
 
 class PostgresBackend(SqlBackend):
@@ -61,23 +66,36 @@ class PostgresBackend(SqlBackend):
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
-    def _run_prepared(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """Run a statement of every turn: in a session of our own the server parses and plans it once."""
-        if not self.owns_session or self.clock:
-            return self._run(statement, parameters)
-        self.connection.ensure_connection()
-        driver: Any = self.connection.connection
+    def _session(self) -> Any:
+        """Set the session up for what is prepared in it, and return its connection; ``None`` if it is not our own."""
+        wrapper: Any = self.connection
+        if not self.owns_session or self.clock or wrapper.pool:  # a pool lends it to others
+            return None
+        wrapper.ensure_connection()
+        driver = wrapper.connection
+        if driver is not self._set_up:
+            if wrapper.in_atomic_block:
+                return None  # a rollback would undo it
+            driver.execute(statements.SESSION)
+            if driver.prepare_threshold is None:
+                driver.prepare_threshold = sys.maxsize  # else what says that it is to be prepared is not
+            self._set_up = driver
+        return driver
+
+    def _run_cycle(self, parameters: dict[str, Any], **variant: bool) -> list[tuple[Any, ...]]:
+        """Run the statement of every turn: in a session of our own the server parses and plans it once."""
         with self.connection.wrap_database_errors:
-            if driver is not self._set_up:
-                driver.execute(statements.SESSION)
-                driver.prepare_threshold = 0  # Django's own cursors bind in the client, and so prepare nothing
-                self._set_up = driver
-            try:
-                found = psycopg.Cursor(driver).execute(statement.replace("@now", _NOW), parameters, prepare=True)
-            except _NOT_OURS as error:
-                self.owns_session = False
-                raise psycopg.OperationalError("a pooler stands between: nothing is prepared any more") from error
-            return found.fetchall()
+            driver = self._session()
+            statement = statements.cycle_statement(**variant, prepared=driver is not None)
+            if driver is not None:
+                try:
+                    cursor = psycopg.Cursor(driver).execute(statement.replace("@now", _NOW), parameters, prepare=True)
+                except _NOT_PREPARED as error:
+                    self.owns_session = False
+                    self.connection.close()
+                    raise psycopg.OperationalError(f"what was prepared is of no use any more: {error}") from error
+                return cursor.fetchall()
+        return self._run(statement, parameters)
 
     # Enqueueing
 
@@ -102,9 +120,10 @@ class PostgresBackend(SqlBackend):
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
         """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
         by_group = self._crowded
-        rows = self._run_prepared(
-            statements.cycle_statement(completing=bool(completions), by_group=by_group),
+        rows = self._run_cycle(
             {"owner": owner, "completions": _completions(completions)} | _request(request),
+            completing=bool(completions),
+            by_group=by_group,
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))

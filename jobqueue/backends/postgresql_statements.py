@@ -33,15 +33,21 @@ SELECT id, type, queue, priority, payload::jsonb, payload_version, idempotency_k
 ON CONFLICT DO NOTHING RETURNING id
 """
 
-# Not a join: one made up for an empty table would read a full one from end to end. The array leaves no other way than
-# the primary key, in its order, and what belongs to a row is looked up by its id.
-HELD_BY_KEY = HELD.removeprefix("j.id = v.id").replace("v.fence", "(v.done -> j.id -> 'fence')::bigint")
-HELD_BY_KEY = HELD_BY_KEY.replace("v.owner", "v.done -> j.id ->> 'owner'")
+# Not a join: one made up for an empty table would read a full one from end to end. What belongs to a row is looked up
+# by its id; coalesce() keeps out the index of running jobs, which would serve only while few are running. So in a
+# worker's own session the array leaves no other way than the primary key, in the order of ids.
+_IDS = "SELECT jsonb_object_keys(%(completions)s::jsonb)"
+# Elsewhere the planner may take the rows as they lie on the disk, so their locks are taken first.
+_LOCKED_IDS = f"SELECT id FROM job_queue WHERE id = ANY(ARRAY({_IDS})) ORDER BY id FOR UPDATE"
+HELD_BY_KEY = """
+   AND j.fence = (v.done -> j.id -> 'fence')::bigint AND coalesce(j.lease_owner, '') = v.done -> j.id ->> 'owner'
+   AND coalesce(j.status, '') = 'in_progress'
+"""
 COMPLETE = f"""
 UPDATE job_queue AS j SET status = 'completed', result = (v.done -> j.id ->> 'result')::jsonb, completed_at = @now,
        updated_at = @now, lease_owner = NULL, lease_until = NULL
   FROM (SELECT %(completions)s::jsonb AS done) AS v
- WHERE j.id = ANY(ARRAY(SELECT jsonb_object_keys(%(completions)s::jsonb))){HELD_BY_KEY} RETURNING j.id, j.fence
+ WHERE j.id = ANY(ARRAY({_IDS})){HELD_BY_KEY}RETURNING j.id, j.fence
 """
 SETTLE = f"""
 UPDATE job_queue AS j SET {SETTLE_SET}
@@ -171,13 +177,14 @@ SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS
 
 
 @cache
-def cycle_statement(*, completing: bool, by_group: bool) -> str:
+def cycle_statement(*, completing: bool, by_group: bool, prepared: bool) -> str:
     """Put a cycle's statement together."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
     steps = [FIRST_OF_GROUPS if by_group else FIRST, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
         # Answered first, and so done first: it waits for locked rows, and must hold none of the claim's while it does.
-        steps.append(f"settled AS ({COMPLETE})")
+        complete = COMPLETE if prepared else COMPLETE.replace(_IDS, _LOCKED_IDS)
+        steps.append(f"settled AS ({complete})")
         answers.insert(0, _RETURN_SETTLED)
     return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"

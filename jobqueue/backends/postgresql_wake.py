@@ -66,8 +66,8 @@ class PostgresListener(Listener):
         arrived = self.hear(timeout)
         if not arrived:
             logger.warning(
-                "No notification arrived within %s s on the database %r: a transaction pooler between swallows them. "
-                "New jobs are found by polling alone.",
+                "No notification arrived within %s s on the database %r: a transaction pooler between may swallow "
+                "them. Where none arrive, new jobs are found by polling alone.",
                 timeout,
                 self._alias,
             )

@@ -54,7 +54,7 @@ class SqliteBackend(SqlBackend):
 
     @contextmanager
     def atomic_attempt(self) -> Iterator[None]:
-        with sqlite_busy.turn(), ExitStack() as opened:
+        with sqlite_busy.turn(self.connection), ExitStack() as opened:
             sqlite_busy.patiently(self.connection, lambda: opened.enter_context(self.write()))
             yield
 
@@ -120,7 +120,7 @@ class SqliteBackend(SqlBackend):
         if not done:
             return True
         written = to_text(self.now())
-        rows = [(one.id, one.fence, one.owner, one.result, written) for one in done]
+        rows = [_completion(one, written) for one in done]
         with self._driver() as driver:
             if len(rows) == 1:
                 return driver.execute(statements.COMPLETE, rows[0]).rowcount == 1
@@ -143,10 +143,14 @@ class SqliteBackend(SqlBackend):
         found = [(row[0], _claim(row)) for row in self._choose(driver, owner, request, written)]
         fresh = [(rowid, claim) for rowid, claim in found if claim.expires_at is None or claim.expires_at > now]
         ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
-        driver.executemany(statements.TAKE, [(owner, ends[claim.type], written, rowid) for rowid, claim in fresh])
+        driver.executemany(
+            statements.TAKE, [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
+        )
         if len(fresh) < len(found):
             taken = {rowid for rowid, _ in fresh}
-            driver.executemany(statements.LAPSE, [(written, rowid) for rowid, _ in found if rowid not in taken])
+            driver.executemany(
+                statements.LAPSE, [(written, written, rowid) for rowid, _ in found if rowid not in taken]
+            )
         return [claim for _, claim in fresh], len(fresh) < len(found)
 
     def _choose(self, driver: Connection, owner: str, request: ClaimRequest, now: str) -> list[Row]:
@@ -257,10 +261,15 @@ def _values(draft: Draft, now: datetime) -> Row:
     )
 
 
+def _completion(one: Settlement, written: str) -> Row:
+    """The parameters of COMPLETE."""
+    return (one.result, written, written, one.id, one.fence, one.owner)
+
+
 def _settling(one: Settlement, now: datetime) -> tuple[str, Any]:
     """The statement that stores a settlement, and its parameters."""
     if one.move is Move.COMPLETE:
-        return statements.COMPLETE, (one.id, one.fence, one.owner, one.result, to_text(now))
+        return statements.COMPLETE, _completion(one, to_text(now))
     due_at = None if one.delay is None else to_text(now + one.delay)
     return statements.SETTLE, settlement_values(one) | {"now": to_text(now), "due_at": due_at}
 

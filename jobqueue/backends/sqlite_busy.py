@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -48,11 +49,15 @@ def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: flo
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Let one thread of this process at a time try for the lock, and keep it as long as its transaction takes.
 
-    Threads that try all at once are so busy with that that the one which holds the lock gets no further.
+    Threads that try all at once are so busy with that that the one which holds the lock gets no further. Who is in a
+    transaction may have the lock already, and waits for nobody.
     """
+    if connection.in_atomic_block:
+        yield
+        return
     limit = SYSTEM.monotonic() + conf.get("BUSY_TIMEOUT")
     try:
         while not _turn.acquire(timeout=_LOOK_UP):  # in pieces, so that who is interrupted notices
@@ -63,8 +68,23 @@ def turn() -> Iterator[None]:
                 )
         yield
     finally:
-        with suppress(RuntimeError):  # it was not this thread's turn yet; an interruption can come at any moment
+        with suppress(RuntimeError):  # it was not this thread's turn yet
             _turn.release()
+
+
+def give_up_turn() -> None:
+    """Let others have the turn of this thread, if it has one: an interruption may have come in the midst of its end."""
+    with suppress(RuntimeError):
+        while True:
+            _turn.release()
+
+
+def _after_fork() -> None:
+    global _turn
+    _turn = threading.RLock()  # whoever had the other one is not in the child
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float) -> T:
@@ -88,22 +108,13 @@ def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: floa
 def _own_patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """Switch SQLite's own waiting off, and back to what it was afterwards."""
     driver: Any = connection.connection
-    given = _given(connection, driver)
+    given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         yield
     finally:
         if connection.connection is driver:
-            driver.execute(f"PRAGMA busy_timeout = {given}")
-
-
-def _given(connection: Any, driver: Any) -> int:
-    """Read what SQLite's own waiting is set to, once for each connection: a PRAGMA is parsed anew whenever it runs."""
-    known, given = getattr(connection, "_jobqueue_busy_timeout", (None, 0))
-    if known is not driver:
-        given = int(driver.execute("PRAGMA busy_timeout").fetchone()[0])
-        connection._jobqueue_busy_timeout = (driver, given)
-    return given
+            driver.execute(f"PRAGMA busy_timeout = {int(given)}")
 
 
 @contextmanager

@@ -10,21 +10,21 @@ INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")
-# By number, where it is often: looking names up costs the driver a tenth of the statement.
-HELD_BY_NUMBER = HELD.replace(":id", "?1").replace(":fence", "?2").replace(":owner", "?3")
+# By place, where it is often: looking names up costs the driver a tenth of the statement.
+HELD_BY_PLACE = HELD.replace(":id", "?").replace(":fence", "?").replace(":owner", "?")
 COMPLETE = f"""
-UPDATE job_queue AS j SET status = 'completed', result = ?4, completed_at = ?5, updated_at = ?5,
-       lease_owner = NULL, lease_until = NULL WHERE {HELD_BY_NUMBER}
+UPDATE job_queue AS j SET status = 'completed', result = ?, completed_at = ?, updated_at = ?,
+       lease_owner = NULL, lease_until = NULL WHERE {HELD_BY_PLACE}
 """
 SETTLE = f"UPDATE job_queue AS j SET {SETTLE_SET.replace('v.', ':')} WHERE {HELD}"
 EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {HELD} RETURNING cancel_requested_at"
 TAKE = """
-UPDATE job_queue SET status = 'in_progress', lease_owner = ?1, lease_until = ?2, started_at = ?3, updated_at = ?3,
+UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
        attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
- WHERE rowid = ?4
+ WHERE rowid = ?
 """
 LAPSE = """
-UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?1, updated_at = ?1 WHERE rowid = ?2
+UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?, updated_at = ? WHERE rowid = ?
 """
 
 # What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth a

@@ -9,6 +9,8 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobqueue.backends.sqlite_busy import give_up_turn
+
 logger = logging.getLogger("jobqueue")
 
 
@@ -65,7 +67,8 @@ def _keep_if_usable(connection: BaseDatabaseWrapper) -> None:
 
 
 def give_up_all() -> None:
-    """Close all connections, in whatever state an interrupted handler left them."""
+    """Close all connections, in whatever state an interrupted handler left them; and leave its turn to others."""
+    give_up_turn()
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None:
             _give_up(connection)

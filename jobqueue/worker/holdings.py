@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobqueue.errors import StopReason
 from jobqueue.records import Claim, Settlement
@@ -15,6 +15,9 @@ Claimed = tuple[str, int]
 
 NEVER = float("inf")
 
+#: How many characters of results travel in one statement; Postgres takes no object of 256 MB.
+_MOST_AT_ONCE = 32 * 1024 * 1024
+
 
 def margin(lease: float) -> float:
     """Say how long before its end a lease that was not renewed is given up: time enough to end what runs under it."""
@@ -24,7 +27,7 @@ def margin(lease: float) -> float:
 class Held:
     """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
 
-    __slots__ = ("claim", "deadline", "extended", "key", "lease", "limit", "member", "reason", "settlement", "since")
+    __slots__ = ("claim", "deadline", "extended", "key", "lease", "limit", "member", "reason", "since")
 
     def __init__(self, claim: Claim, lease: float, limit: float, since: float) -> None:
         self.claim = claim
@@ -37,8 +40,6 @@ class Held:
         self.deadline = since + limit
         self.member: Member | None = None
         self.reason: StopReason | None = None
-        #: What it came to, once it is finished.
-        self.settlement: Settlement | None = None
 
     @property
     def renewal(self) -> float:
@@ -51,12 +52,19 @@ class Held:
         return self.extended + self.lease - margin(self.lease)
 
 
+class Finished(NamedTuple):
+    """A claim that has come to something, which waits to be stored."""
+
+    held: Held
+    settlement: Settlement
+
+
 class Holdings:
     """The claims that run, and those that are finished and wait to be stored."""
 
     def __init__(self) -> None:
         self.running: dict[Claimed, Held] = {}
-        self.finished: dict[Claimed, Held] = {}
+        self.finished: dict[Claimed, Finished] = {}
         #: No running claim has an earlier deadline.
         self.nearest = NEVER
         #: No claim has to be renewed before the one, and no lease is given up before the other.
@@ -80,14 +88,30 @@ class Holdings:
 
     def finish(self, held: Held, settlement: Settlement) -> None:
         """Note what a claim came to; it is still held, until that is stored."""
-        held.settlement = settlement
         self.running.pop(held.key, None)
-        self.finished[held.key] = held
+        self.finished[held.key] = Finished(held, settlement)
 
-    def drop(self, key: Claimed) -> Held | None:
+    def offer(self) -> list[Finished]:
+        """List what is to be stored next: all that is finished, but for results that are too much for one statement."""
+        offered: list[Finished] = []
+        size = 0
+        for finished in self.finished.values():
+            size += len(finished.settlement.result or "")
+            if offered and size > _MOST_AT_ONCE:
+                break
+            offered.append(finished)
+        return offered
+
+    def stored(self, offered: Iterable[Finished]) -> None:
+        """Forget what was stored, or refused."""
+        for finished in offered:
+            self.finished.pop(finished.held.key, None)
+
+    def drop(self, key: Claimed) -> None:
         """Forget a claim that is lost, or settled by its own handler."""
-        return self.finished.pop(key, None) or self.running.pop(key, None)
+        self.finished.pop(key, None)
+        self.running.pop(key, None)
 
     def everything(self) -> list[Held]:
         """List what needs its lease."""
-        return [*self.running.values(), *self.finished.values()]
+        return [*self.running.values(), *(finished.held for finished in self.finished.values())]

@@ -14,7 +14,7 @@ from jobqueue.handlers.registry import registry
 from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
-from jobqueue.worker.holdings import NEVER, Held
+from jobqueue.worker.holdings import NEVER, Finished, Held
 from jobqueue.worker.place import TROUBLE, Place
 
 logger = logging.getLogger("jobqueue")
@@ -64,14 +64,14 @@ class Loop:
         began = SYSTEM.monotonic()
         if self.due > began or self._place.reach.is_out(began):
             return
-        offered = list(self._place.holdings.finished.values())
-        offers = [held.settlement for held in offered if held.settlement]
+        offered = self._place.holdings.offer()
+        offers = [settlement for _, settlement in offered]
         limit = self.limit
         request = self._request(limit) if limit > 0 else None
         cycle = self._place.reach.ask(lambda: self._cycle(offers, request))
         if cycle is None:
             return
-        self._place.holdings.finished.clear()
+        self._place.holdings.stored(offered)
         self._told(offered, cycle)
         if request is not None:
             self._plan_next(began, cycle, limit)
@@ -108,7 +108,7 @@ class Loop:
         except TROUBLE:
             raise
         except DatabaseError as error:
-            held = self._place.holdings.finished[offer.claim]
+            held = self._place.holdings.finished[offer.claim].held
             failure = Failure.of(
                 Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
             )
@@ -116,18 +116,21 @@ class Loop:
 
     # What came of it
 
-    def _told(self, offered: Sequence[Held], cycle: Cycle) -> None:
+    def _told(self, offered: Sequence[Finished], cycle: Cycle) -> None:
         place = self._place
         refused = {one.claim for one in cycle.refused}
         if place.options.drain:
             place.awaited.update(
-                held.claim.id
-                for held in offered
-                if held.key not in refused and held.settlement and held.settlement.move in _COMES_AGAIN
+                settlement.id
+                for held, settlement in offered
+                if held.key not in refused and settlement.move in _COMES_AGAIN
             )
         events = []
         if place.teller.is_heard:
-            events = [self._refused(held) if held.key in refused else place.teller.stored(held) for held in offered]
+            events = [
+                self._refused(held) if held.key in refused else place.teller.stored(held, settlement)
+                for held, settlement in offered
+            ]
         if cycle.followed:
             place.reach.ask(place.backend.wake)
             events += place.teller.followed(cycle.followed)

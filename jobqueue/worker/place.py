@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from django.db import DatabaseError, InterfaceError, InternalError, NotSupportedError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connections
 
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
@@ -23,9 +23,8 @@ logger = logging.getLogger("jobqueue")
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 30.0
-#: What says that the database is not there, or will not do anything just now; or, where a migration has changed the
-#: table, that what was prepared for the old one is of no use. Each time a new connection helps, sooner or later.
-TROUBLE = (OperationalError, InterfaceError, InternalError, NotSupportedError, NotMigrated)
+#: What says that the database is not there, or will not do anything just now.
+TROUBLE = (OperationalError, InterfaceError, InternalError, NotMigrated)
 
 
 class Reach:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import cast
 
 from jobqueue.clock import SYSTEM
 from jobqueue.observe import logs
@@ -66,9 +65,8 @@ class Teller:
                 self._crew.watch(listener)
                 self._untold.clear()
 
-    def stored(self, held: Held) -> Event:
-        """Make the event of a claim whose settlement was stored."""
-        settlement = cast(Settlement, held.settlement)
+    def stored(self, held: Held, settlement: Settlement) -> Event:
+        """Make the event of a settlement that was stored."""
         failure = settlement.failure
         return self._event(_KINDS[settlement.move], held)._replace(
             duration=SYSTEM.monotonic() - held.since,

@@ -62,10 +62,12 @@ class Ear:
         if self._listener.look_every is not None:
             self._next = SYSTEM.monotonic() + self._listener.look_every
         try:
-            return self._listener.hear(0)
+            heard = self._listener.hear(0)
         except (Error, OSError):
             self.close()
             return False
+        self._backend.owns_session |= heard  # the test may have been too early
+        return heard
 
     def close(self) -> None:
         """Stop listening."""

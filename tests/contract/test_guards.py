@@ -20,7 +20,10 @@ from tests.conftest import make_sql_backend
 
 LOCK = "FOR UPDATE SKIP LOCKED"
 SQLITE_HELD = sqlite_statements.HELD.removeprefix("j.id = :id")
-SQLITE_HELD_BY_NUMBER = sqlite_statements.HELD_BY_NUMBER.removeprefix("j.id = ?1")
+SQLITE_HELD_BY_PLACE = sqlite_statements.HELD_BY_PLACE.removeprefix("j.id = ?")
+
+#: The same number of places, and no guard.
+WITHOUT_A_LOOK = " AND ? IS NOT NULL AND ? IS NOT NULL"
 
 
 @pytest.fixture
@@ -111,7 +114,7 @@ def without_unique_keys(request, databases):
 SQLITE_MUTANTS = {
     "claim_claim": lambda without: without.transaction(),
     "claim_claim_group_by_group": lambda without: without.transaction(),
-    "sweep_settle": lambda without: without.text(sqlite_statements, "COMPLETE", SQLITE_HELD_BY_NUMBER),
+    "sweep_settle": lambda without: without.text(sqlite_statements, "COMPLETE", SQLITE_HELD_BY_PLACE, WITHOUT_A_LOOK),
     "settle_sweep": lambda without: (
         without.transaction(),
         without.early_write(),
@@ -145,7 +148,7 @@ def _postgres_mutants():
         "claim_claim": [("FIRST", LOCK, "")],
         "many_workers": [("FIRST", LOCK, "")],
         "claim_claim_group_by_group": [("FIRST_OF_GROUPS", LOCK, "")],
-        "sweep_settle": [("COMPLETE", postgresql_statements.HELD_BY_KEY, "")],
+        "sweep_settle": [("COMPLETE", postgresql_statements.HELD_BY_KEY, " ")],
         "settle_sweep": [("RAN_OUT", LOCK, ""), ("SETTLE", held, "")],
         "extend_sweep": [("RAN_OUT", LOCK, "")],
         "sweep_extend": [("EXTEND", LOCK, ""), ("EXTEND", f"{held} AND j.id = ANY", " AND j.id = ANY")],

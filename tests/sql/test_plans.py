@@ -259,8 +259,7 @@ SEARCHES = {
 def plan_on_sqlite(connection, statement):
     """Read the plan with parameters in their places, as the backend sends them."""
     names = set(re.findall(r":(\w+)", statement))
-    marks = re.findall(r"\?\d*", statement)
-    values = dict.fromkeys(names) if names else (None,) * len(set(marks) if "?1" in marks else marks)
+    values = dict.fromkeys(names) if names else (None,) * statement.count("?")
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
 
 
@@ -489,7 +488,7 @@ def plans_of_prepared_cycles():
     places = {}
     for completing in (False, True):
         for by_group in (False, True):
-            text = cycle_statement(completing=completing, by_group=by_group).replace("@now", NOW)
+            text = cycle_statement(completing=completing, by_group=by_group, prepared=True).replace("@now", NOW)
             places[re.sub(r"%\(\w+\)s", "$", text)] = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     plans = []
     with connections["postgres"].cursor() as cursor:
