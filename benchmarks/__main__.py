@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import math
 import platform
 import signal
 import sys
@@ -85,6 +86,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         default=default_folder(),
         help="where the peers are installed, each in an environment of its own (default: %(default)s)",
     )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        metavar="N",
+        help="begin no further round of the comparison after so many minutes (default: all three rounds)",
+    )
     parser.add_argument("--quick", action="store_true", help="a short run with small tables: to see that it works")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything to FILE as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE")
@@ -158,7 +166,9 @@ class Run:
     def _compare(self) -> dict[str, object]:
         """Take turns with the peers."""
         options = self.options
-        comparison = compare(options.peers, options.database, options.environments, quick=options.quick)
+        comparison = compare(
+            options.peers, options.database, options.environments, quick=options.quick, minutes=options.minutes
+        )
         for part in comparison.parts():
             self._say(f"{part}\n")
         if options.chart:

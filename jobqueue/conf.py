@@ -1,4 +1,7 @@
-"""The settings dict ``JOBQUEUE``: every key, its default, and what it accepts. Read lazily: tests can override it."""
+"""The settings dict ``JOBQUEUE``: every key, its default, and what it accepts.
+
+A value is read when it is first asked for, and kept; ``override_settings`` has it read anew.
+"""
 
 from __future__ import annotations
 

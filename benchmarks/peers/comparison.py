@@ -59,8 +59,8 @@ class Comparison:
         path.write_text(chart(self.standings), encoding="utf-8")
 
 
-def compare(names: frozenset[str], database: str, environments: Path, *, quick: bool) -> Comparison:
+def compare(names: frozenset[str], database: str, environments: Path, *, quick: bool, minutes: float) -> Comparison:
     """Let this queue and its peers take turns."""
     contest = Contest(contestants(names, VENDORS[database]), environments, quick=quick)
-    contest.hold()
+    contest.hold(minutes)
     return Comparison(contest.standings)

@@ -11,6 +11,7 @@ from benchmarks.peers.environments import interpreter
 from benchmarks.peers.standings import Standing
 from benchmarks.peers.turns import Sizes, turn
 from benchmarks.site import REPETITIONS
+from jobqueue.clock import SYSTEM
 
 _FULL = Sizes(share=1, idle=2, pickups=50, seconds=2.5)
 _TRIAL = Sizes(share=0.5, idle=0, pickups=0, seconds=0)
@@ -25,11 +26,18 @@ class Contest:
         self._environments = environments
         self._quick = quick
 
-    def hold(self) -> None:
-        """Try each contestant's settings, then let all take turns in the best of theirs."""
+    def hold(self, minutes: float) -> None:
+        """Try each contestant's settings, then let all take turns in the best of theirs.
+
+        After so many minutes no further round begins, so that all have had as many turns; the first one always does.
+        """
+        end = SYSTEM.monotonic() + 60 * minutes
         for standing in self.standings:
             self._attempt(standing, self._enter)
-        for _ in range(1 if self._quick else REPETITIONS):
+        for repetition in range(1 if self._quick else REPETITIONS):
+            if repetition and SYSTEM.monotonic() > end:
+                print(f"The time is over: {repetition} of {REPETITIONS} rounds.", file=sys.stderr, flush=True)
+                break
             for standing in self.standings:
                 self._attempt(standing, self._take_turn)
 

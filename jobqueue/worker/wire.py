@@ -87,7 +87,10 @@ def settlement_row(one: Settlement) -> Row:
 
 
 def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
-    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it."""
+    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it.
+
+    No other row is of this length.
+    """
     return [*claim, "stored", [[*one.names, one.refusal] for one in followed if one.is_news]]
 
 
