@@ -214,13 +214,12 @@ def _values(draft: Draft) -> dict[str, Any]:
 
 
 def _completions(settlements: Sequence[Settlement]) -> str:
-    """Spell completions out by id: of a job's newest claim, and of two offers for that the first."""
-    newest: dict[str, Settlement] = {}
-    for one in settlements:
-        if one.id not in newest or newest[one.id].fence < one.fence:
-            newest[one.id] = one
+    """Spell completions out by id and fence; of two offers for a claim the first."""
     return json.dumps(
-        {one.id: {"fence": one.fence, "owner": one.owner, "result": one.result} for one in newest.values()}
+        {
+            f"{one.id} {one.fence}": {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result}
+            for one in reversed(settlements)
+        }
     )
 
 

@@ -34,18 +34,18 @@ ON CONFLICT DO NOTHING RETURNING id
 """
 
 # Not a join: one made up for an empty table would read a full one from end to end. What belongs to a row is looked up
-# by its id; coalesce() keeps out the index of running jobs, which would serve only while few are running. So in a
-# worker's own session the array leaves no other way than the primary key, in the order of ids.
-_IDS = "SELECT jsonb_object_keys(%(completions)s::jsonb)"
+# by its id and fence; coalesce() keeps out the index of running jobs, which would serve only while few are running. So
+# in a worker's own session the array leaves no other way than the primary key, in the order of ids.
+_IDS = "SELECT value ->> 'id' FROM jsonb_each(%(completions)s::jsonb)"
 # Elsewhere the planner may take the rows as they lie on the disk, so their locks are taken first.
 _LOCKED_IDS = f"SELECT id FROM job_queue WHERE id = ANY(ARRAY({_IDS})) ORDER BY id FOR UPDATE"
 HELD_BY_KEY = """
-   AND j.fence = (v.done -> j.id -> 'fence')::bigint AND coalesce(j.lease_owner, '') = v.done -> j.id ->> 'owner'
+   AND coalesce(j.lease_owner, '') = v.done -> (j.id || ' ' || j.fence) ->> 'owner'
    AND coalesce(j.status, '') = 'in_progress'
 """
 COMPLETE = f"""
-UPDATE job_queue AS j SET status = 'completed', result = (v.done -> j.id ->> 'result')::jsonb, completed_at = @now,
-       updated_at = @now, lease_owner = NULL, lease_until = NULL
+UPDATE job_queue AS j SET status = 'completed', result = (v.done -> (j.id || ' ' || j.fence) ->> 'result')::jsonb,
+       completed_at = @now, updated_at = @now, lease_owner = NULL, lease_until = NULL
   FROM (SELECT %(completions)s::jsonb AS done) AS v
  WHERE j.id = ANY(ARRAY({_IDS})){HELD_BY_KEY}RETURNING j.id, j.fence
 """

@@ -484,7 +484,10 @@ def prepare_cycles(backend):
 def plans_of_prepared_cycles():
     """Have Postgres explain, and so do, what was prepared; a rollback would have the driver forget it."""
     given = {"owner": "me", "limit": 10, "queues": sorted(QUEUES), "types": sorted(request().types), "lease": 60.0}
-    given |= {"leases": "{}", "completions": '{"unknown": {"fence": 1, "owner": "me", "result": null}}'}
+    given |= {
+        "leases": "{}",
+        "completions": '{"unknown 1": {"id": "unknown", "fence": 1, "owner": "me", "result": null}}',
+    }
     places = {}
     for completing in (False, True):
         for by_group in (False, True):

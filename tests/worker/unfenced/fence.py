@@ -12,6 +12,15 @@ from jobqueue.models import Job
 SET = Callable[[object, str, Any], None]
 
 
+COMPLETE_BY_ID = """
+UPDATE job_queue AS j SET status = 'completed', result = v.result::jsonb, completed_at = @now, updated_at = @now,
+       lease_owner = NULL, lease_until = NULL
+  FROM (SELECT value ->> 'id' AS id, (value ->> 'fence')::bigint AS fence, value ->> 'result' AS result
+          FROM jsonb_each(%(completions)s::jsonb)) AS v
+ WHERE j.id = v.id RETURNING v.id, v.fence
+"""
+
+
 def take_out(vendor: str, put: SET = setattr) -> None:
     """Let a holder's writes find their job by its id alone; ``put`` replaces attributes."""
     if vendor == "sqlite":
@@ -22,13 +31,15 @@ def take_out(vendor: str, put: SET = setattr) -> None:
         }
     else:
         module = postgresql_statements
-        fences = {sql.HELD.removeprefix("j.id = v.id"): "", module.HELD_BY_KEY: " "}
+        fences = {sql.HELD.removeprefix("j.id = v.id"): ""}
         module.cycle_statement.cache_clear()
+        put(module, "COMPLETE", COMPLETE_BY_ID)
     for name in ("COMPLETE", "SETTLE", "EXTEND"):
-        ((fence, instead),) = (one for one in fences.items() if one[0] in getattr(module, name))
-        statement = getattr(module, name).replace(fence, instead)
-        offered = "v.id, v.fence" if "v.id" in statement else "j.id, (v.done -> j.id -> 'fence')::bigint"
-        put(module, name, statement.replace("RETURNING j.id, j.fence", f"RETURNING {offered}"))
+        statement = getattr(module, name)
+        for fence, instead in fences.items():
+            statement = statement.replace(fence, instead)
+        assert "owner" not in statement.partition("WHERE")[2]
+        put(module, name, statement.replace("RETURNING j.id, j.fence", "RETURNING v.id, v.fence"))
     put(watching.Watching, "progress", _unfenced_progress)
 
 
