@@ -119,6 +119,8 @@ class Supervisor:
         elif self.loop.limit > 0:
             soonest = min(soonest, self.ear.due)
         ready = self._selector.select(min(_LONGEST_WAIT, max(0.0, soonest - now)))
+        # A process that was stopped meanwhile comes back with nothing; yet what has come in is to be heard first.
+        ready = ready or self._selector.select(0)
         for key, events in ready:
             self._attend(key.data, events)
         if self.loop.limit > 0 and self.ear.due <= SYSTEM.monotonic() and self.ear.hear():

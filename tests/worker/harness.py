@@ -56,6 +56,12 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
+def is_resting(pid: int) -> bool:
+    """Whether each thread of a process waits for something."""
+    states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"S"}
+
+
 def children(pid: int) -> list[int]:
     """List the living children of a process."""
     found: list[int] = []

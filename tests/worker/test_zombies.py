@@ -17,7 +17,7 @@ from jobqueue.records import Again, ClaimRequest, Dead, Draft, Ending, Failure, 
 from jobqueue.testing import VirtualClock
 from tests.app.worker_jobs import hold_interpreter, hold_once, late_atomic, late_verb, note_run, tick
 from tests.conftest import make_sql_backend
-from tests.worker.harness import children, freeze, is_gone, thaw, until
+from tests.worker.harness import children, freeze, is_gone, is_resting, thaw, until
 from tests.worker.unfenced.fence import take_out
 
 VERBS = ("complete", "fail", "snooze", "progress")
@@ -119,6 +119,7 @@ def wake_too_late(start_worker, ledger, alias, other, **given):
     thaw(*executors)
     until(lambda: len(ledger.entries("verb")) == len(receipts))
     until(lambda: len(ledger.entries("reported")) == len(MEANWHILE))
+    until(lambda: all(map(is_resting, executors)), what="executors that have sent all they had to say")
     thaw(supervisor, zygote)
     until(lambda: all(one.id in worker.output for one in receipts.values()), what="an event of each job")
     return scene, scene.changed(before, picture(alias, *receipts.values()))
