@@ -10,8 +10,9 @@ from functools import partial
 from django.db import connection
 
 from benchmarks import timing
+from benchmarks.cycling import OWNER
 from benchmarks.databases import Place
-from benchmarks.draining import OWNER, drained
+from benchmarks.draining import drained
 from benchmarks.jobs import Resize, book
 from benchmarks.raw import RESULT, Crowd, Held
 from benchmarks.report import Figure, Goal

@@ -12,9 +12,10 @@ from django.db import connection
 from django.db.models import Count, Max, Min
 
 from benchmarks import timing
+from benchmarks.cycling import drain_raw
 from benchmarks.databases import Place
 from benchmarks.jobs import Resize, resize_image, resize_soon
-from benchmarks.raw import Crowd, Held
+from benchmarks.raw import Crowd
 from benchmarks.report import Figure, Goal, Value
 from benchmarks.site import REPETITIONS, Site
 from benchmarks.variants import RawDurable, durable
@@ -23,7 +24,6 @@ from jobqueue import backends
 from jobqueue.api import Handler
 from jobqueue.records import Scope
 
-OWNER = "bench:1:boot"
 QUEUE = "default"
 PATIENCE = 600.0
 _CHUNK = 5_000
@@ -151,18 +151,8 @@ def _drain_bare(site: Site, setting: Setting, count: int) -> float:
     site.fresh()
     site.raw.fill(Crowd(count=count))
     with closing(RawDurable(site.place.address)) if setting.durable else nullcontext(site.raw) as raw:
-        drained = 0
-
-        def work() -> None:
-            nonlocal drained
-            done: Sequence[Held] = ()
-            while done := raw.cycle(OWNER, done, setting.slots * setting.processes):
-                drained += len(done)
-
-        duration = timing.seconds(work)
-    if drained != count:
-        raise RuntimeError(f"{drained} jobs were drained, not {count}")
-    return count / duration
+        slots = setting.slots * setting.processes
+        return count / timing.seconds(lambda: drain_raw(raw, count, slots))
 
 
 def _figure(site: Site, setting: object, count: int, turns: Sequence[Turn], goal: Goal | None = None) -> Figure:

@@ -134,7 +134,7 @@ def dead_rows(site: Site) -> Iterator[Figure]:
     for count in (0, site.size(100_000, 5_000), site.size(500_000, 20_000)):
         _fill(site, count)
         site.raw.leave_unanalysed()
-        drain_raw(site, count)
+        drain_raw(site.raw, count)
         site.raw.fill(Crowd(count=2 * CLAIMS * SLOTS))
         yield _claimed(site, f"claim {SLOTS}, {count:,} drained, never vacuumed")
         with connection.cursor() as cursor:
