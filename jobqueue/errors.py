@@ -6,6 +6,8 @@ JobQueueError                    do not raise it directly
 ├── UnknownJobType               no handler has that name
 ├── InvalidOption                an enqueue option outside its bounds
 ├── PayloadRefused               a payload that cannot be stored
+│   └── PayloadUnfit             … because it does not fit its type's form
+├── NotEditable                  a job type whose payloads are not to be edited
 ├── PayloadInvalid               a stored payload that its handler cannot read
 │   └── PayloadTooNew            … because a newer release wrote it
 ├── ResultRefused                a result that cannot be stored
@@ -14,6 +16,7 @@ JobQueueError                    do not raise it directly
 ├── JobFailed                    the job that was waited for did not complete
 ├── LeaseLost                    the claim is no longer ours
 ├── NotMigrated                  the queue's tables are missing
+├── RelayInCircle                RELAY_TO leads back to the database that the jobs are in
 └── DatabaseBusy                 SQLite would not give the write lock
 
 Verdict                          raised by a handler to say what its attempt comes to
@@ -94,6 +97,22 @@ class PayloadRefused(JobQueueError, ValueError):
     """A payload cannot be stored: too large, or not the same after a trip through JSON."""
 
 
+class PayloadUnfit(PayloadRefused):
+    """An edited payload does not fit its type's form; ``complaints`` are pairs of place and words, without secrets."""
+
+    def __init__(self, complaints: Iterable[tuple[str, str]]) -> None:
+        self.complaints = tuple(complaints)
+        told = "; ".join(f"{place}: {words}" for place, words in self.complaints)
+        super().__init__(f"The payload does not fit: {told}.")
+
+
+class NotEditable(JobQueueError):
+    """The payloads of a job type are not to be edited: its handler says ``editable=False``."""
+
+    def __init__(self, job_type: str) -> None:
+        super().__init__(f"Payloads of the job type {job_type!r} are not to be edited; its handler says so.")
+
+
 class PayloadInvalid(JobQueueError):
     """A stored payload cannot be read by the handler; trying again would not help. Carries no payload values."""
 
@@ -150,8 +169,22 @@ class NotMigrated(JobQueueError, ImproperlyConfigured):
         super().__init__(f'The database "{alias}" has no job queue yet: run "manage.py migrate{option}".')
 
 
+class RelayInCircle(JobQueueError, ImproperlyConfigured):
+    """Jobs would be relayed to where they are: by another name, or to a copy of it."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(
+            f"Nothing is relayed: {alias!r}, which JOBQUEUE['RELAY_TO'] names, is the database that the jobs are in, "
+            "by another name, or a copy of it. Name another database, or leave RELAY_TO out to run the jobs there. "
+            "In a copy, empty the table job_queue_relay."
+        )
+
+
 class DatabaseBusy(JobQueueError, OperationalError):
-    """SQLite would not give the write lock in time, or refused it at once to a deferred transaction."""
+    """SQLite would not give the write lock in time, or refused it at once to a deferred transaction.
+
+    On Postgres a worker's own session has waited too long for what others have locked.
+    """
 
 
 class Verdict(Exception):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+from datetime import datetime
 from threading import Lock
 
-from ulid import ULID
 from ulid.base32 import ENCODE
 
 from jobqueue.clock import SYSTEM, Clock
@@ -16,6 +16,8 @@ _RANDOM_BITS = 80
 _TAIL_LENGTH = 8
 _TAIL = (1 << 5 * _TAIL_LENGTH) - 1
 _TOP = (_TAIL + 1) >> 1
+#: Of the 26 letters of a ULID, those eighteen, two at a time.
+_FRONT_SHIFTS = range(80, -1, -10)
 _PAIRS = [one + other for one in ENCODE for other in ENCODE]
 
 
@@ -48,13 +50,20 @@ class UlidFactory:
     def _start(self, millisecond: int) -> None:
         # The tail's top bit stays clear, so that a burst within one millisecond has room to count up.
         dice = int.from_bytes(os.urandom(10), "big") & ~_TOP
-        head = str(ULID(((millisecond << _RANDOM_BITS) | dice).to_bytes(16, "big")))[:-_TAIL_LENGTH]
+        front = (millisecond << _RANDOM_BITS | dice) >> 5 * _TAIL_LENGTH
+        head = "".join(_PAIRS[front >> shift & 1023] for shift in _FRONT_SHIFTS)
         # All at once: an interruption between two of them would have the next id be less than the last.
         self._millisecond, self._random, self._head = millisecond, dice, head
 
 
 def _letters(tail: int) -> str:
     return _PAIRS[tail >> 30] + _PAIRS[tail >> 20 & 1023] + _PAIRS[tail >> 10 & 1023] + _PAIRS[tail & 1023]
+
+
+def least_id(moment: datetime) -> str:
+    """Write what no ULID of a moment, or of a later one, is less than."""
+    millisecond = max(0, int(moment.timestamp() * 1000))
+    return "".join(ENCODE[millisecond >> shift & 31] for shift in range(45, -1, -5))
 
 
 def new_owner() -> str:

@@ -10,6 +10,10 @@ from typing import Any
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 4
+#: Behind the beginning of a text, so much more is looked at: no secret that begins before the cut is longer.
+_MARGIN = 4_000
+#: Three are enough for all that was ever seen; no text shall make them endless.
+_MOST_LOOKS = 5
 
 _SECRET_WORD = re.compile(
     r"\w*(?:password|passwd|passphrase|secret|token|apikey|privatekey|accesskey|secretkey|sessionkey|cookie)s?"
@@ -64,6 +68,12 @@ _TOKENS = re.compile(
 _WEBHOOK = re.compile(r"(hooks\.slack\.com/(?:services|workflows)/)[\w/-]+")
 
 
+class Numeral(str):
+    """A number as it is written, for readers who want each digit; redaction takes it for the number it is."""
+
+    __slots__ = ()
+
+
 def redact_data(value: Any) -> Any:
     """A copy of a JSON value in which nothing is left of its secrets, however deep they stand."""
     whole: list[Any] = [None]
@@ -77,8 +87,31 @@ def redact_data(value: Any) -> Any:
             target[place] = items = [None] * len(item)
             pending.extend((items, index, _shown(secret, inner)) for index, inner, secret in _elements(item))
         else:
-            target[place] = redact_text(item) if isinstance(item, str) else item
+            target[place] = redact_text(item) if _is_text(item) else item
     return whole[0]
+
+
+def unfolded(value: Mapping[Any, Any] | list[Any]) -> Iterator[tuple[Any, Any]]:
+    """The members of an object or the elements of an array, whole secrets redacted; nothing deeper is looked at."""
+    found = _members(value) if isinstance(value, Mapping) else _elements(value)
+    return ((key, _shown(secret, inner)) for key, inner, secret in found)
+
+
+def hides(value: Any, path: Iterable[str]) -> bool:
+    """Whether ``redact_data`` would hide what stands at a path, keys and places from the outside in."""
+    for name in path:
+        if isinstance(value, Mapping):
+            found = {key: (inner, secret) for key, inner, secret in _members(value)}.get(name)
+        elif isinstance(value, (list, tuple)) and name.isdecimal():
+            found = {place: (inner, secret) for place, inner, secret in _elements(value)}.get(int(name[-9:]))
+        else:
+            found = None
+        if found is None:
+            return False
+        value, secret = found
+        if secret:
+            return True
+    return _is_text(value) and redact_text(value) != value
 
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
@@ -86,6 +119,15 @@ def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
     known = _spellings(secrets)
     if known:
         text = re.compile("|".join(map(re.escape, known))).sub(REDACTED, text)
+    for _ in range(_MOST_LOOKS):
+        before, text = text, _without_shapes(text)
+        if text == before:
+            break
+    return text
+
+
+def _without_shapes(text: str) -> str:
+    """The text without what has the shape of a secret; what is left may have the shape of another one."""
     if "-----BEGIN " in text:
         text = _PEM.sub(rf"-----BEGIN \g<kind>-----{REDACTED}-----END \g<kind>-----", text)
     text = _without_assignments(text)
@@ -95,6 +137,24 @@ def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
         text = _WEBHOOK.sub(rf"\1{REDACTED}", _USER_AND_PASSWORD.sub(rf"\1{REDACTED}", text))
     text = _SCHEME.sub(rf"\g<scheme> {REDACTED}", text)
     return _TOKENS.sub(REDACTED, text)
+
+
+def redact_beginning(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
+    """The beginning of a text as ``redact_text`` leaves it, and whether it is all; no secret is cut in two."""
+    looked_at = text[: length + _MARGIN]
+    clean = redact_text(looked_at, secrets)
+    if len(looked_at) < len(text):
+        return clean[: max(min(length, len(clean) - _MARGIN), 0)], False  # where the look ends, half a one may stand
+    return clean[:length], len(clean) <= length
+
+
+def redact_end(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
+    """The end of a text, as ``redact_beginning`` has its beginning."""
+    looked_at = text[-length - _MARGIN :]
+    clean = redact_text(looked_at, secrets)
+    if len(looked_at) < len(text):
+        return clean[max(_MARGIN, len(clean) - length) :], False
+    return clean[max(0, len(clean) - length) :], len(clean) <= length
 
 
 def secret_values(value: Any) -> tuple[str, ...]:
@@ -107,7 +167,7 @@ def secret_values(value: Any) -> tuple[str, ...]:
             pending.extend((inner, is_secret or secret) for _, inner, secret in _members(item))
         elif isinstance(item, (list, tuple)):
             pending.extend((inner, is_secret or secret) for _, inner, secret in _elements(item))
-        elif is_secret and isinstance(item, str) and len(item) >= SHORTEST_SECRET:
+        elif is_secret and _is_text(item) and len(item) >= SHORTEST_SECRET:
             found[item] = None
     return tuple(found)
 
@@ -140,9 +200,13 @@ def _elements(items: list[Any] | tuple[Any, ...]) -> Iterator[tuple[int, Any, bo
 def _is_secret(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return False
-    if isinstance(value, (int, float)) and name.lower().endswith("tokens"):
+    if isinstance(value, (int, float, Numeral)) and name.lower().endswith("tokens"):
         return False  # max_tokens=1024 is a number of tokens
     return is_secret_name(name)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, Numeral)
 
 
 def _shown(secret: bool, value: Any) -> Any:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from jobqueue.records.claim import Assignment, Claim, ClaimRequest, Cycle, Expired, Extension, Sweep
 from jobqueue.records.decision import Again, Alone, Attempt, Dead, Decision, Later, Stopped
 from jobqueue.records.draft import Admission, Draft, Receipt
+from jobqueue.records.error_group import HOUR, HOURS, Caps, ErrorGroup, ErrorGroups
 from jobqueue.records.event import Event, EventKind
+from jobqueue.records.filter_json import filter_from_json, filter_to_json
 from jobqueue.records.job import (
+    LONGEST_SOUGHT,
+    Amendment,
     DeadLetters,
     Filter,
+    Ground,
     Handled,
     JobRecord,
     PastAttempt,
@@ -16,24 +21,37 @@ from jobqueue.records.job import (
     QueueStats,
     Refusal,
     Scope,
+    is_place,
+    stands_for,
 )
+from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, Part, Share, Stretch, Tally
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
 from jobqueue.records.worker import Progress, WorkerRecord, WorkerState
 
 __all__ = [
+    "COUNTED_TO",
+    "HOUR",
+    "HOURS",
+    "LONGEST_SOUGHT",
+    "MOST_GROUPS",
     "Admission",
     "Again",
     "Alone",
+    "Amendment",
     "Assignment",
     "Attempt",
+    "Caps",
     "Claim",
     "ClaimRequest",
     "Cycle",
     "Dead",
     "DeadLetters",
     "Decision",
+    "Depth",
     "Draft",
     "Ending",
+    "ErrorGroup",
+    "ErrorGroups",
     "Event",
     "EventKind",
     "Expired",
@@ -41,9 +59,12 @@ __all__ = [
     "Failure",
     "Filter",
     "Followed",
+    "Ground",
     "Handled",
     "JobRecord",
     "Later",
+    "Lengths",
+    "Part",
     "PastAttempt",
     "Pause",
     "Progress",
@@ -53,8 +74,15 @@ __all__ = [
     "Scope",
     "Settled",
     "Settlement",
+    "Share",
     "Stopped",
+    "Stretch",
     "Sweep",
+    "Tally",
     "WorkerRecord",
     "WorkerState",
+    "filter_from_json",
+    "filter_to_json",
+    "is_place",
+    "stands_for",
 ]

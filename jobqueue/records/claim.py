@@ -85,13 +85,15 @@ class Assignment(NamedTuple):
 class Cycle:
     """What one turn of a worker's loop brought.
 
-    Refused settlements, new claims, the time to the next due job, and the follow-up jobs of what was completed.
+    Refused settlements, new claims, the time to the next due job, the follow-up jobs of what was completed, and the
+    settlements whose rows others have locked, which are to be offered again.
     """
 
     refused: tuple[Settlement, ...] = ()
     claims: tuple[Claim, ...] = ()
     next_due: timedelta | None = None
     followed: tuple[Followed, ...] = ()
+    postponed: tuple[Settlement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Expired:
     max_retries: int
     crash_count: int
     company: int
+    queue: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ class Settlement(NamedTuple):
     """What an attempt came to, offered by the holder of its claim; stored only if the claim is still held.
 
     ``delay`` moves a job that goes back to its queue; ``None`` leaves it its place. ``failure`` becomes a row of
-    history; ``children`` become jobs with the completion. Made by the named constructors of ``policy.settling``.
+    history; ``children`` become jobs with the completion; ``progress`` is the attempt's last report, as JSON text. Made
+    by the named constructors of ``policy.settling``.
     """
 
     id: str
@@ -86,6 +87,7 @@ class Settlement(NamedTuple):
     end_reason: str | None = None
     failure: Failure | None = None
     children: tuple[Draft, ...] = ()
+    progress: str | None = None
 
     @property
     def claim(self) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from jobqueue.states import Move
 
 
 def _expired(attempt=1, max_retries=3, crash_count=0, company=0):
-    return Expired("01J", "resize", 4, "host:1:nonce", attempt, max_retries, crash_count, company)
+    return Expired("01J", "resize", 4, "host:1:nonce", attempt, max_retries, crash_count, company, "images")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import time
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jobqueue.policy.redaction import REDACTED, is_secret_name, redact_data, redact_text, secret_values
+from jobqueue.policy.redaction import REDACTED, hides, is_secret_name, redact_data, redact_text, secret_values
 
 SECRET_NAMES = [
     "password", "Password", "db_password", "dbpassword", "PASSWD", "passphrase", "clientSecret", "client-secret",
@@ -175,6 +175,34 @@ def test_no_secret_survives_at_any_depth(value, secret):
     assert secret in secret_values(data)
 
 
+telling_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["x", "--token", "password=abcdef", "Bearer abcdefgh"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "value", "token", "API_KEY", "max_tokens", "0", "x"]), inner)
+        | inner.map(lambda value: {"name": "API_KEY", "value": value})
+    ),
+    max_leaves=12,
+)
+
+
+def places(value, path=()):
+    """Every path in a value, with what stands there."""
+    yield path, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*path, str(key)))
+
+
+@given(telling_values)
+def test_what_is_hidden_at_a_path_is_what_redaction_leaves_out(value):
+    left = dict(places(redact_data(value)))
+    for path, found in places(value):
+        if not isinstance(found, (dict, list)):
+            assert hides(value, path) == (path not in left or left[path] != found), path
+    assert not hides(value, ("nothing", "there"))
+
+
 @given(st.text())
 def test_any_text_goes_through_and_twice_is_once(text):
     assert redact_text(redact_text(text)) == redact_text(text)
@@ -185,6 +213,7 @@ def test_any_text_goes_through_and_twice_is_once(text):
         st.sampled_from(["password", "token", "=", ":", '"', "'", "\\", " ", "\n", "://", "@", "--", "a", "Bearer"])
     )
 )
+@example(["://", "password", "://", "\\", "@"])  # what is left of one secret has the shape of another one
 def test_pieces_of_secrets_in_any_order_go_through(pieces):
     text = "".join(pieces)
     assert redact_text(redact_text(text)) == redact_text(text)

@@ -67,6 +67,6 @@ def test_each_decision_has_its_move(decision, move, delay, reason):
 
 
 def test_a_lease_that_ran_out_is_settled_for_the_owner_who_held_it():
-    expired = Expired("01J", "resize", 4, "host:1:nonce", attempt=1, max_retries=3, crash_count=0, company=0)
+    expired = Expired("01J", "resize", 4, "host:1:nonce", 1, max_retries=3, crash_count=0, company=0, queue="images")
     settlement = settled(expired, Again(timedelta(0)), FAILURE)
     assert (settlement.claim, settlement.owner) == (("01J", 4), "host:1:nonce")

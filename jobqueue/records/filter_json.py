@@ -1,0 +1,91 @@
+"""A filter as JSON and back, exactly: what an operator meant travels in a job's payload, and through a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from jobqueue.errors import InvalidOption
+from jobqueue.records.job import Filter
+from jobqueue.states import JobStatus
+
+_EMPTY = {one.name: one.default for one in fields(Filter)}
+
+
+def filter_to_json(wanted: Filter) -> dict[str, Any]:
+    """Write down what a filter names; what it leaves empty is left out."""
+    given = {name: getattr(wanted, name) for name in _EMPTY}
+    return {name: _written(value) for name, value in given.items() if value != _EMPTY[name]}
+
+
+def filter_from_json(data: object) -> Filter:
+    """Read what ``filter_to_json`` wrote.
+
+    Raises InvalidOption for anything else: what was left out of a filter would make it let through more.
+    """
+    if not isinstance(data, dict):
+        raise InvalidOption("filter", f"must be a JSON object, got {type(data).__name__}")
+    unknown = sorted(str(name) for name in data.keys() - _READ.keys())
+    if unknown:
+        raise InvalidOption("filter", f"names {unknown[0]!r:.60}, which this release does not know")
+    read: dict[str, Any] = {}
+    for name, value in data.items():
+        try:
+            read[name] = _READ[name](value)
+        except (TypeError, ValueError) as error:
+            raise InvalidOption("filter", f"has a {name!r} that cannot be read") from error
+    return Filter(**read)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(str(one) for one in value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return [[path, found] for path, found in value] if isinstance(value, tuple) else value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _texts(value: object) -> frozenset[str]:
+    if not isinstance(value, list) or not value:  # an empty one would let everything through
+        raise TypeError
+    return frozenset(map(_text, value))
+
+
+def _statuses(value: object) -> frozenset[JobStatus]:
+    return frozenset(map(JobStatus, _texts(value)))
+
+
+def _moment(value: object) -> datetime:
+    return datetime.fromisoformat(_text(value))
+
+
+def _payload(value: object) -> tuple[tuple[str, object], ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(pair, list) for pair in value):
+        raise TypeError
+    return tuple((_text(path), found) for path, found in value)
+
+
+_READ: dict[str, Callable[[object], Any]] = {
+    "ids": _texts,
+    "statuses": _statuses,
+    "types": _texts,
+    "queues": _texts,
+    "tenant": _text,
+    "error": _text,
+    "created_after": _moment,
+    "created_before": _moment,
+    "id_prefix": _text,
+    "idempotency_key": _text,
+    "parent_id": _text,
+    "lease_owner": _text,
+    "fingerprint": _text,
+    "payload": _payload,
+}
