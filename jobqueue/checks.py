@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from math import floor
 from typing import Any, get_args
 
-from django.conf import settings
+from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Caution
 from django.core.exceptions import ImproperlyConfigured
@@ -37,6 +37,8 @@ _FOR_ORDINARY_USERS = """
     SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
            - coalesce(current_setting('reserved_connections', true)::int, 0)
 """
+#: What starts the embedded worker.
+EMBEDDING = "jobqueue.middleware.embedded_worker"
 _DEFAULTS = WorkerOptions()
 _MOST = 1_000_000
 _FLAG = {bool, type(None)}
@@ -89,6 +91,9 @@ def _database() -> Iterator[CheckMessage]:
             id="jobqueue.E006",
         )
     yield from _own_database(alias)
+    yield from _relay(alias)
+    if conf.get("EMBEDDED"):
+        yield from _embedded(alias)
 
 
 def _sqlite(alias: str) -> Iterator[CheckMessage]:
@@ -135,6 +140,47 @@ def _own_database(alias: str) -> Iterator[CheckMessage]:
             f"The queue is in {alias!r}: a job is no part of a transaction of 'default', and stays if that rolls back.",
             hint="Use jobqueue.enqueue_on_commit() in such transactions, and silence jobqueue.W005.",
             id="jobqueue.W005",
+        )
+
+
+def _relay(alias: str) -> Iterator[CheckMessage]:
+    """Check where jobs are relayed to, if they are."""
+    target = conf.get("RELAY_TO")
+    if target is None:
+        return
+    if target not in connections.settings:
+        what, hint = "which is not in DATABASES", "Add it to DATABASES, or correct the name."
+    elif target == alias:
+        what, hint = "where the jobs are already", "Leave it out: then they are run from there."
+    elif connections[target].vendor not in BY_VENDOR:
+        what, hint = f"which is {connections[target].vendor}", f"Relay to one of: {', '.join(BY_VENDOR)}."
+    elif conf.get("BACKEND") is not None:
+        what, hint = "and jobs of a BACKEND of your own cannot be relayed", "Leave one of the two out."
+    else:
+        return
+    yield Error(f"JOBQUEUE['RELAY_TO'] names {target!r}, {what}.", hint=hint, id="jobqueue.E011")
+
+
+def _embedded(alias: str) -> Iterator[CheckMessage]:
+    """Check that a web process can start a worker, and that something has it do so."""
+    why = ""
+    if connections[alias].vendor == "sqlite" and connections[alias].is_in_memory_db():  # type: ignore[attr-defined]
+        why = f"{alias!r} is in the memory of this process, and the worker is another one"
+    elif str(conf.get("BACKEND")).endswith(".MemoryBackend"):
+        why = "the jobs are in the memory of this process, and the worker is another one"
+    elif ENVIRONMENT_VARIABLE not in os.environ:
+        why = "the settings are in no module that a worker could read"
+    if why:
+        yield Error(
+            f"JOBQUEUE['EMBEDDED'] is on, and no worker can be started by a web process: {why}.",
+            hint="Leave it out, and run jobs with manage.py runworker, or in tests with jobqueue.testing.",
+            id="jobqueue.E012",
+        )
+    if EMBEDDING not in settings.MIDDLEWARE:
+        yield Error(
+            "JOBQUEUE['EMBEDDED'] is on, and nothing starts the worker.",
+            hint=f"Add {EMBEDDING!r} to MIDDLEWARE, anywhere.",
+            id="jobqueue.E013",
         )
 
 

@@ -14,7 +14,8 @@ APP = "jobqueue"
 class JobQueueRouter:
     """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and keeps them out of every other database.
 
-    List it in DATABASE_ROUTERS. Tables of other apps are left to the other routers.
+    They are made in ``JOBQUEUE["RELAY_TO"]`` too. List it in DATABASE_ROUTERS. Tables of other apps are left to the
+    other routers.
     """
 
     def db_for_read(self, model: type[models.Model], **_: Any) -> str | None:
@@ -24,7 +25,7 @@ class JobQueueRouter:
         return self._alias(model)
 
     def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool | None:
-        return db == conf.get("DATABASE") if app_label == APP else None
+        return db in (conf.get("DATABASE"), conf.get("RELAY_TO")) if app_label == APP else None
 
     def _alias(self, model: type[models.Model]) -> str | None:
         return str(conf.get("DATABASE")) if model._meta.app_label == APP else None

@@ -1,10 +1,12 @@
-"""The tables: jobs, their history, what is paused, and who works. The backends do the writing."""
+"""The tables: jobs, their history, what is paused, who works, what happened, what is relayed. The backends write."""
 
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.job import DeadLetter, Job
-from jobqueue.models.pause import Pause
+from jobqueue.models.metric import Dashboard, Metric
+from jobqueue.models.pause import Pause, Queue
+from jobqueue.models.relay import Relay
 from jobqueue.models.worker import Worker
 
-__all__ = ["Attempt", "DeadLetter", "Job", "Pause", "Worker"]
+__all__ = ["Attempt", "Dashboard", "DeadLetter", "Job", "Metric", "Pause", "Queue", "Relay", "Worker"]

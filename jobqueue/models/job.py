@@ -9,6 +9,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from jobqueue.errors import LONGEST_DURATION
 from jobqueue.models.fields import KeyField, MomentField
@@ -19,7 +20,7 @@ STATUS_LABELS = [
     (JobStatus.IN_PROGRESS.value, _("in progress")),
     (JobStatus.COMPLETED.value, _("completed")),
     (JobStatus.FAILED.value, _("failed")),
-    (JobStatus.DEAD_LETTER.value, _("dead letter")),
+    (JobStatus.DEAD_LETTER.value, pgettext_lazy("status", "dead letter")),
 ]
 _STATUSES = [status.value for status in JobStatus]
 MOST_COUNTED = 1_000_000_000
@@ -83,6 +84,11 @@ class Job(models.Model):
             ("retry_job", _("Can retry jobs")),
             ("cancel_job", _("Can cancel jobs")),
             ("purge_job", _("Can purge jobs")),
+            ("edit_job", _("Can retry jobs with another payload")),
+            ("run_job", _("Can run jobs now")),
+            ("reschedule_job", _("Can reschedule jobs")),
+            ("prioritise_job", _("Can change the priority of jobs")),
+            ("move_job", _("Can move jobs to another queue")),
         ]
         constraints = [
             # Not IN: SQLite would build a table of its values for every row that it writes.
@@ -134,9 +140,23 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.DEAD_LETTER.value),
                 name="job_queue_dead",
             ),
+            # The same by what was wrong with them, and when.
+            models.Index(
+                fields=["error_fingerprint", "completed_at", "id"],
+                condition=Q(status=JobStatus.DEAD_LETTER.value),
+                name="job_queue_dead_error",
+            ),
+            # Stopped by decision: as few.
+            models.Index(
+                fields=["queue", "type", "id"],
+                condition=Q(status=JobStatus.FAILED.value),
+                name="job_queue_failed",
+            ),
             models.Index(
                 fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
             ),
+            # What a job has enqueued. Most jobs have no parent, and cost it nothing.
+            models.Index(fields=["parent_id", "id"], condition=Q(parent_id__isnull=False), name="job_queue_children"),
         ]
 
     def __str__(self) -> str:

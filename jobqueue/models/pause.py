@@ -23,7 +23,19 @@ class Pause(models.Model):
         db_table = "job_queue_pause"
         verbose_name = _("pause")
         verbose_name_plural = _("pauses")
+        default_permissions = ()
+        permissions = [("pause_queue", _("Can pause and resume queues and job types"))]
         constraints = [models.UniqueConstraint(fields=["scope", "name"], name="job_queue_pause_target")]
 
     def __str__(self) -> str:
-        return f"{self.scope} {self.name}"
+        return f"{self.get_scope_display()} {self.name}"
+
+
+class Queue(Pause):
+    """The queues there are, for the admin; they have no table, for any job may name a new one."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")

@@ -32,6 +32,7 @@ class Worker(models.Model):
         db_table = "job_queue_worker"
         verbose_name = _("worker")
         verbose_name_plural = _("workers")
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name

@@ -73,6 +73,27 @@ def test_the_checks_run_with_djangos(settings, databases):
         call_command("check")
 
 
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("nowhere", "not in DATABASES"), ("default", "already"), ("oracle", "which is oracle"), ("other", "BACKEND")],
+)
+def test_e011_jobs_that_cannot_be_relayed(settings, add_database, monkeypatch, target, why):
+    backend = "jobqueue.backends.memory.MemoryBackend" if target == "other" else None
+    if target in ("oracle", "other"):
+        add_database(target)
+        monkeypatch.setattr(connections[target], "vendor", "oracle" if target == "oracle" else "sqlite", raising=False)
+    settings.JOBQUEUE = {"RELAY_TO": target, "BACKEND": backend}
+    message = _only("jobqueue.E011")
+    assert why in message.msg
+    assert message.hint
+
+
+def test_a_shared_database_to_relay_to_gives_no_message(settings, add_database):
+    add_database("shared")
+    settings.JOBQUEUE = {"RELAY_TO": "shared"}
+    assert check_settings() == []
+
+
 @pytest.mark.parametrize("value", [["DATABASE"], "default", None, 7])
 def test_e001_settings_that_are_no_dict(settings, value):
     settings.JOBQUEUE = value

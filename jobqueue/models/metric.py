@@ -1,0 +1,69 @@
+"""What has happened, added up: one row for each stretch of time, queue and type. Pages and monitors read only these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.models.fields import MomentField
+
+
+def _count(label: Any) -> models.IntegerField[int, int]:
+    return models.IntegerField(label, db_default=0)
+
+
+def _sum(label: Any) -> models.FloatField[float, float]:
+    return models.FloatField(label, db_default=0.0, help_text=_("Seconds."))
+
+
+class Metric(models.Model):
+    """The ends of attempts in one stretch of time, and the depth that was met in it.
+
+    The row of a queue whose type is empty has all types of it together, and the one whose queue is empty too has
+    everything. ``waited`` and ``ran`` count by the buckets of ``policy.histogram``; how many these are, and their sum,
+    stand beside them, for those that ask no more. The depth is what a worker last counted; ``oldest`` how long the
+    oldest due job had waited.
+    """
+
+    span = models.IntegerField(_("length"), help_text=_("Seconds."))
+    begins_at = MomentField(_("begins at"))
+    queue = models.CharField(_("queue"), max_length=100)
+    type = models.CharField(_("type"), max_length=100)
+    completed = _count(_("completed"))
+    retried = _count(_("retried"))
+    dead_lettered = _count(_("dead-lettered"))
+    stopped = _count(_("stopped"))
+    lost = _count(_("lost"))
+    waited_count = _count(_("waited, number"))
+    waited_sum = _sum(_("waited, sum"))
+    ran_count = _count(_("ran, number"))
+    ran_sum = _sum(_("ran, sum"))
+    queued = models.IntegerField(_("queued"), null=True)
+    in_progress = models.IntegerField(_("in progress"), null=True)
+    oldest = models.FloatField(_("oldest"), null=True, help_text=_("Seconds."))
+    waited = models.JSONField(_("waited"), default=dict)
+    ran = models.JSONField(_("ran"), default=dict)
+
+    class Meta:
+        db_table = "job_queue_metric"
+        verbose_name = _("metric")
+        verbose_name_plural = _("metrics")
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["span", "begins_at", "queue", "type"], name="job_queue_metric_stretch")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.type} {self.begins_at} +{self.span} s"
+
+
+class Dashboard(Metric):
+    """The first page of the admin's pages, made of metrics."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("dashboard")
+        verbose_name_plural = _("dashboard")
