@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from jobqueue import conf
 from jobqueue.backends.base import Backend
+from jobqueue.records import JobRecord
 
 BY_VENDOR = {
     "sqlite": "jobqueue.backends.sqlite.SqliteBackend",
@@ -24,6 +25,18 @@ def current() -> Backend:
     return _made(conf.get("DATABASE"), conf.get("BACKEND"))
 
 
+def shared() -> Backend | None:
+    """Return the backend that jobs are relayed to, if they are."""
+    alias = conf.get("RELAY_TO")
+    return None if alias is None else _made(alias, None)
+
+
+def look_up(job_id: str) -> JobRecord | None:
+    """Read a job with its history, here or where it was relayed to; it is gone here only once it is there."""
+    found, further = current().get(job_id), shared()
+    return further.get(job_id) if found is None and further is not None else found
+
+
 @cache
 def _made(alias: str, path: str | None) -> Backend:
     if path is None:
@@ -31,7 +44,7 @@ def _made(alias: str, path: str | None) -> Backend:
         if vendor not in BY_VENDOR:
             raise ImproperlyConfigured(
                 f'The database "{alias}" is {vendor}; the job queue runs on {" and on ".join(BY_VENDOR)}. '
-                f"Point JOBQUEUE['DATABASE'] to a database that is one of them."
+                f"Point JOBQUEUE['DATABASE'] and JOBQUEUE['RELAY_TO'] to databases that are."
             )
         path = BY_VENDOR[vendor]
     return cast(Backend, import_string(path)(alias))

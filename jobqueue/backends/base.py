@@ -13,26 +13,35 @@ from datetime import datetime, timedelta
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import Clock
 from jobqueue.records import (
+    Amendment,
+    Caps,
     Claim,
     ClaimRequest,
     Cycle,
     DeadLetters,
+    Depth,
     Draft,
+    ErrorGroup,
+    ErrorGroups,
     Expired,
     Extension,
     Filter,
     Followed,
     Handled,
     JobRecord,
+    Part,
     Pause,
     Progress,
     QueueStats,
     Receipt,
     Scope,
     Settlement,
+    Stretch,
     Sweep,
+    Tally,
     WorkerRecord,
 )
+from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS
 
 
 class Backend(ABC):
@@ -58,8 +67,14 @@ class Backend(ABC):
     owns_session: bool = False
     """Whether this process's connection is a worker's own, with no pooler between: then its verbs may prepare it."""
 
+    takes_turns: bool = False
+    """Whether the atomic handlers of one process can only work one after another."""
+
     second_look = timedelta(0)
     """How far apart the two looks are that end a lease; zero where one look does."""
+
+    def bound_silence(self, seconds: float) -> None:  # noqa: B027 - where there is no server, nothing is to do
+        """Have what this thread asks, and the listeners it begins, break where a server is silent for so long."""
 
     # The caller's side
 
@@ -94,7 +109,8 @@ class Backend(ABC):
         Refused settlements come back; nothing of them was stored. Where fewer jobs came than asked, ``next_due`` says
         when it is worth asking again: zero means at once, ``None`` that nothing is scheduled. Jobs past their expiry
         that a claim meets are ended by it. Follow-up jobs are stored with the completion they belong to, and with no
-        other settlement; one that cannot be stored harms nothing else.
+        other settlement; one that cannot be stored harms nothing else. Postponed settlements are neither stored nor
+        refused: their rows were locked by others; offer them again.
         """
 
     def atomic_attempt(self) -> AbstractContextManager[object]:
@@ -124,8 +140,11 @@ class Backend(ABC):
         """Read id and fence of each claim a worker holds; after a lost connection they may be more than it knows."""
 
     @abstractmethod
-    def progress(self, reports: Sequence[Progress]) -> None:
-        """Note how far running jobs are; a report of a claim that is not held changes nothing."""
+    def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
+        """Note how far running jobs are; a report of a claim that is not held changes nothing.
+
+        Those come back, and are not noted, whose rows were locked by others.
+        """
 
     @abstractmethod
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
@@ -157,6 +176,47 @@ class Backend(ABC):
     def workers(self) -> list[WorkerRecord]:
         """List the workers that enlisted, by name; those that died too, until they are forgotten."""
 
+    # Figures
+
+    @abstractmethod
+    def tally(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
+        """Add what came of attempts to the stretches of time that a moment falls into; say whether it was added.
+
+        It is added as a whole or not at all: where another has a row of it locked, nobody waits, and the caller keeps
+        it for later. It counts for its queue and type, for its queue as a whole, and for all of them together: that
+        without a type only for the last two, and that without either for the last. So do those of which there are too
+        many to be told apart, more than ``MOST_GROUPS`` queues and types, or queues, in one stretch.
+        """
+
+    @abstractmethod
+    def sample(self, moment: datetime) -> bool:
+        """Note the depth, unless it was noted in the same minute; say whether it is noted now.
+
+        It is noted of each queue and type, of each queue as a whole and of all together.
+
+        Figures that are kept no longer are deleted on the way.
+        """
+
+    @abstractmethod
+    def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
+        """Count what waits and runs by queue and type, each up to ``cap``, of at most ``most`` of such groups.
+
+        Where there are many of them, each is counted less far. What it costs depends on that, and not on how much
+        there is.
+        """
+
+    @abstractmethod
+    def tallied(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
+        """Read the figures of stretches of one length that began at a moment or later, the oldest first.
+
+        There is one of each: of all together, of the queue as a whole, of the type in all its queues, or of the type in
+        the queue, whichever was named.
+        """
+
+    @abstractmethod
+    def parts(self, by: Scope, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Part]:
+        """Sum up the same by type or by queue, in the order of their names; what was not told apart is not in it."""
+
     # The operator's side
 
     @abstractmethod
@@ -170,6 +230,17 @@ class Backend(ABC):
     @abstractmethod
     def dead_letters(self) -> list[DeadLetters]:
         """Count the dead letters, by queue and type."""
+
+    @abstractmethod
+    def error_groups(self, limit: int, caps: Caps) -> ErrorGroups:
+        """Sum up the dead letters by fingerprint: at most ``limit`` groups, those first that were added to last.
+
+        Whatever is counted stops at its share of ``caps``. Of more than a thousand fingerprints some are not found.
+        """
+
+    @abstractmethod
+    def error_group(self, fingerprint: str, caps: Caps) -> ErrorGroup | None:
+        """Sum up the dead letters of one fingerprint; of the empty one, those that have none."""
 
     @abstractmethod
     def find(
@@ -194,8 +265,22 @@ class Backend(ABC):
         """Ask the clock that judges leases."""
 
     @abstractmethod
-    def retry(self, ids: Sequence[str]) -> Handled:
-        """Put failed jobs and dead letters back into their queues, with all their attempts and their history."""
+    def retry(self, ids: Sequence[str], after: timedelta = timedelta(0), every: timedelta = timedelta(0)) -> Handled:
+        """Put failed jobs and dead letters back into their queues, with all their attempts and their history.
+
+        The first is due after ``after``, and each of the others, in the order given, ``every`` later.
+        """
+
+    @abstractmethod
+    def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
+        """Put a failed job or a dead letter back with another payload, JSON text; its context keeps the first one.
+
+        With ``seen``, when it was updated last as the caller knows it, one that was updated since is refused.
+        """
+
+    @abstractmethod
+    def amend(self, ids: Sequence[str], amendment: Amendment) -> Handled:
+        """Change when, where or how soon queued jobs are run; others are refused."""
 
     @abstractmethod
     def cancel(self, ids: Sequence[str]) -> Handled:

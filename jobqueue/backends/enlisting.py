@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from datetime import timedelta
 
+from django.db.models import QuerySet
+
 from jobqueue.backends.operating import Operating
 from jobqueue.models import Worker
 from jobqueue.records import WorkerRecord, WorkerState
@@ -19,23 +21,30 @@ class Enlisting(Operating):
     def enlist(self, worker: WorkerRecord) -> None:
         def work() -> None:
             now, rows = self.now(), Worker.objects.using(self.alias)
-            values = {name: getattr(worker, name) for name in _COLUMNS}
-            row = Worker(**values | {"state": worker.state.value, "seen_at": now})
-            rows.bulk_create(
-                [row], update_conflicts=True, unique_fields=["owner"], update_fields=["state", "seen_at", "busy"]
-            )
-            rows.filter(seen_at__lt=now - _FORGET_AFTER).delete()
+            news = {"state": worker.state.value, "seen_at": now, "busy": worker.busy}
+            if rows.filter(pk=worker.owner).exists():
+                _free(rows.filter(pk=worker.owner)).update(**news)
+            else:
+                values = {name: getattr(worker, name) for name in _COLUMNS}
+                rows.bulk_create([Worker(**values | news)], ignore_conflicts=True)
+            _free(rows.filter(seen_at__lt=now - _FORGET_AFTER)).delete()
 
         self.operate(work)
 
     def dismiss(self, owner: str) -> None:
-        self.operate(lambda: Worker.objects.using(self.alias).filter(pk=owner).delete())
+        self.operate(lambda: _free(Worker.objects.using(self.alias).filter(pk=owner)).delete())
 
     def workers(self) -> list[WorkerRecord]:
         with self.reporting():
             return [
                 _record(row) for row in Worker.objects.using(self.alias).order_by("name", "owner").values(*_COLUMNS)
             ]
+
+
+def _free(rows: QuerySet[Worker]) -> QuerySet[Worker]:
+    """Leave out what others have locked: no job shall wait, or lose its lease, for the sake of news."""
+    owners = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    return rows.model._default_manager.using(rows.db).filter(pk__in=owners)
 
 
 def _record(row: dict[str, object]) -> WorkerRecord:

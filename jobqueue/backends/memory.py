@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from jobqueue.backends.memory_operating import MemoryOperating
+from jobqueue.backends.memory_metering import MemoryMetering
 from jobqueue.backends.memory_wake import MemoryListener
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost
@@ -34,7 +34,7 @@ from jobqueue.records import (
 from jobqueue.states import MOVES, JobStatus, Move, target
 
 
-class MemoryBackend(MemoryOperating):
+class MemoryBackend(MemoryMetering):
     """A queue that dies with its process."""
 
     def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
@@ -208,6 +208,7 @@ class MemoryBackend(MemoryOperating):
             error_fingerprint=failure.fingerprint if failure and failure.fingerprint else row.error_fingerprint,
             attempts=row.attempts - rule.refunds,
             crash_count=row.crash_count + (offer.move is Move.QUARANTINE),
+            progress=row.progress if offer.progress is None else json.loads(offer.progress),
             lease_owner=None,
             lease_until=None,
             history=row.history if failure is None else (*row.history, _past(row, offer, now)),
@@ -245,11 +246,12 @@ class MemoryBackend(MemoryOperating):
             running = (row for row in self._rows.values() if row.status is JobStatus.IN_PROGRESS)
             return [(row.id, row.fence) for row in running if row.lease_owner == owner]
 
-    def progress(self, reports: Sequence[Progress]) -> None:
+    def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
         with self.atomic():
             for one in reports:
                 if self._held(one):
                     self._change(one.id, progress=json.loads(one.report))
+        return ()
 
     def enlist(self, worker: WorkerRecord) -> None:
         with self._lock:
@@ -292,9 +294,8 @@ class MemoryBackend(MemoryOperating):
 
 
 def _expired(row: JobRecord, company: int) -> Expired:
-    return Expired(
-        row.id, row.type, row.fence, row.lease_owner or "", row.attempts, row.max_retries, row.crash_count, company
-    )
+    taken = (row.id, row.type, row.fence, row.lease_owner or "", row.attempts, row.max_retries, row.crash_count)
+    return Expired(*taken, company, row.queue)
 
 
 def _past(row: JobRecord, offer: Settlement, now: datetime) -> PastAttempt:

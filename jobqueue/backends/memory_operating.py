@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from jobqueue.backends.base import Backend
+from jobqueue.backends.memory_matching import lets_through
 from jobqueue.clock import SYSTEM, Clock
-from jobqueue.records import DeadLetters, Filter, Handled, JobRecord, Pause, QueueStats, Refusal, Scope
+from jobqueue.records import (
+    Amendment,
+    DeadLetters,
+    Filter,
+    Ground,
+    Handled,
+    JobRecord,
+    Pause,
+    QueueStats,
+    Refusal,
+    Scope,
+)
 from jobqueue.states import ACTIVE, JobStatus, Move, sources, target
 
 logger = logging.getLogger("jobqueue")
@@ -104,7 +117,7 @@ class MemoryOperating(MemoryRows):
         with self._lock:
             rows = [self._rows[job_id] for job_id in sorted(self._rows, reverse=newest_first)]
         behind = (row for row in rows if after_id is None or (row.id < after_id if newest_first else row.id > after_id))
-        return [replace(row, history=()) for row in islice((row for row in behind if _matches(row, wanted)), limit)]
+        return [replace(row, history=()) for row in islice((row for row in behind if lets_through(wanted, row)), limit)]
 
     def find_ids(self, wanted: Filter, limit: int, after_id: str | None = None) -> list[str]:
         return [row.id for row in self.find(wanted, limit, after_id)]
@@ -127,14 +140,29 @@ class MemoryOperating(MemoryRows):
     def now(self) -> datetime:
         return self._now()
 
-    def retry(self, ids: Sequence[str]) -> Handled:
-        return self._each(ids, self._revive)
+    def retry(self, ids: Sequence[str], after: timedelta = timedelta(0), every: timedelta = timedelta(0)) -> Handled:
+        due = {job_id: self._now() + after + place * every for place, job_id in enumerate(dict.fromkeys(ids))}
+        return self._each(ids, lambda row: self._revive(row, scheduled_at=due[row.id]))
 
-    def _revive(self, row: JobRecord) -> str | None:
+    def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
+        def edit(row: JobRecord) -> Refusal | None:
+            if seen not in (None, row.updated_at):
+                return Ground.HAS_CHANGED.refusal(row.id)
+            first = {"first": {"payload": row.payload, "payload_version": row.payload_version}}
+            context = first | (row.context if isinstance(row.context, dict) else {})
+            changes = {"payload": json.loads(payload), "payload_version": payload_version, "context": context}
+            refusal = self._revive(row, scheduled_at=self._now(), **changes)
+            if refusal is None:
+                self._texts[row.id] = (payload, json.dumps(context))
+            return refusal
+
+        return self._each([job_id], edit)
+
+    def _revive(self, row: JobRecord, **changes: Any) -> Refusal | None:
         if row.status not in sources(Move.REVIVE):
-            return f"is {row.status}; only failed jobs and dead letters are retried"
+            return Ground.NOT_RETRIABLE.refusal(row.id, row.status)
         if row.unique_key is not None and self._unique_holder(row.unique_key):
-            return f"a newer job holds its unique key {row.unique_key!r}"
+            return Ground.KEY_IS_HELD.refusal(row.id, row.unique_key)
         self._change(
             row.id,
             status=target(Move.REVIVE),
@@ -147,18 +175,31 @@ class MemoryOperating(MemoryRows):
             progress=None,
             cancel_requested_at=None,
             expires_at=None,
-            scheduled_at=self._now(),
             started_at=None,
             completed_at=None,
+            **changes,
         )
         return None
+
+    def amend(self, ids: Sequence[str], amendment: Amendment) -> Handled:
+        due_at = self._now() if amendment.now else amendment.scheduled_at
+        said = {"queue": amendment.queue, "priority": amendment.priority, "scheduled_at": due_at}
+        changes = {name: value for name, value in said.items() if value is not None}
+
+        def change(row: JobRecord) -> Refusal | None:
+            if row.status is not JobStatus.QUEUED:
+                return Ground.NOT_QUEUED.refusal(row.id, row.status)
+            self._change(row.id, **changes)
+            return None
+
+        return self._each(ids, change)
 
     def cancel(self, ids: Sequence[str]) -> Handled:
         return self._each(ids, self._cancel)
 
-    def _cancel(self, row: JobRecord) -> str | None:
+    def _cancel(self, row: JobRecord) -> Refusal | None:
         if row.status not in sources(Move.CANCEL):
-            return f"is {row.status} already"
+            return Ground.HAS_ENDED.refusal(row.id, row.status)
         now = self._now()
         if row.status is JobStatus.QUEUED:
             self._change(row.id, status=target(Move.CANCEL), end_reason="cancelled", completed_at=now)
@@ -169,20 +210,21 @@ class MemoryOperating(MemoryRows):
     def purge(self, ids: Sequence[str]) -> Handled:
         return self._each(ids, self._purge)
 
-    def _purge(self, row: JobRecord) -> str | None:
+    def _purge(self, row: JobRecord) -> Refusal | None:
         if row.status is JobStatus.IN_PROGRESS:
-            return "is running; cancel it first"
+            return Ground.IS_RUNNING.refusal(row.id)
         del self._rows[row.id], self._texts[row.id]
         return None
 
-    def _each(self, ids: Sequence[str], verb: Callable[[JobRecord], str | None]) -> Handled:
+    def _each(self, ids: Sequence[str], verb: Callable[[JobRecord], Refusal | None]) -> Handled:
         with self.atomic():
-            reasons = {
-                job_id: verb(self._rows[job_id]) if job_id in self._rows else "does not exist" for job_id in sorted(ids)
+            refusals = {
+                job_id: verb(self._rows[job_id]) if job_id in self._rows else Ground.MISSING.refusal(job_id)
+                for job_id in sorted(ids)
             }
         return Handled(
-            done=tuple(job_id for job_id, reason in reasons.items() if reason is None),
-            refused=tuple(Refusal(job_id, reason) for job_id, reason in reasons.items() if reason is not None),
+            done=tuple(job_id for job_id, refusal in refusals.items() if refusal is None),
+            refused=tuple(filter(None, refusals.values())),
         )
 
     def pause(self, scope: Scope, name: str, reason: str = "") -> bool:
@@ -204,16 +246,3 @@ def _stats(queue: str, kind: str, rows: Sequence[JobRecord], now: datetime) -> Q
     queued = [row for row in rows if row.status is JobStatus.QUEUED]
     due = [row.scheduled_at for row in queued if row.scheduled_at <= now]
     return QueueStats(queue, kind, len(queued), len(queued) - len(due), len(rows) - len(queued), min(due, default=None))
-
-
-def _matches(row: JobRecord, wanted: Filter) -> bool:
-    return (
-        (not wanted.statuses or row.status in wanted.statuses)
-        and (not wanted.types or row.type in wanted.types)
-        and (not wanted.queues or row.queue in wanted.queues)
-        and (wanted.tenant is None or row.tenant == wanted.tenant)
-        and wanted.error.lower() in (row.error or "").lower()
-        and (wanted.created_after is None or row.created_at >= wanted.created_after)
-        and (wanted.created_before is None or row.created_at < wanted.created_before)
-        and row.id.startswith(wanted.id_prefix)
-    )

@@ -12,12 +12,14 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import psycopg
-from django.db import transaction
+from django.db import OperationalError, transaction
 
+from jobqueue.backends import postgresql_silence as silence
 from jobqueue.backends import postgresql_statements as statements
 from jobqueue.backends.postgresql_wake import PostgresListener, channel_of
 from jobqueue.backends.sql import SqlBackend, refused, settlement_values
-from jobqueue.clock import to_text
+from jobqueue.clock import SYSTEM, to_text
+from jobqueue.errors import DatabaseBusy
 from jobqueue.models.fields import as_utc
 from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settlement, Sweep
 from jobqueue.states import Move
@@ -32,6 +34,9 @@ _NOT_PREPARED = (
     psycopg.errors.DuplicatePreparedStatement,
     psycopg.errors.FeatureNotSupported,
 )
+#: Seconds for which turns go past locks after one that met some: longer than a worker leaves alone what was postponed,
+#: so that its next offer waits for nothing either.
+_WARY_FOR = 2.0
 
 
 class PostgresBackend(SqlBackend):
@@ -42,6 +47,14 @@ class PostgresBackend(SqlBackend):
 
     #: The driver's connection whose session was set up.
     _set_up: object = None
+    #: How long a listener waits for an answer; ``None`` leaves that to TCP.
+    _silence: float | None = None
+    #: Until when locks of others are expected.
+    _wary_until = 0.0
+
+    def bound_silence(self, seconds: float) -> None:
+        self._silence = seconds
+        silence.bound(self.connection, seconds)
 
     def now(self) -> datetime:
         if self.clock:
@@ -50,6 +63,16 @@ class PostgresBackend(SqlBackend):
 
     def is_missing_table(self, error: Exception) -> bool:
         return getattr(error.__cause__, "sqlstate", None) == "42P01" and "job_queue" in str(error)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        try:
+            with super().reporting():
+                yield
+        except OperationalError as error:
+            if _is_locked(error) and self.connection.connection is self._set_up:  # else the time-out is not ours
+                raise DatabaseBusy(f"another session has locked what is needed in {self.alias!r}: {error}") from error
+            raise
 
     def unit(self, work: Callable[[], T]) -> T:
         return work()
@@ -100,22 +123,62 @@ class PostgresBackend(SqlBackend):
     # Enqueueing
 
     def insert(self, draft: Draft) -> bool:
-        return bool(self._run(statements.INSERT, list(_values(draft).values())))
+        return bool(self.insert_all([draft]))
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
-        rows = [_values(draft) for draft in drafts]
-        return {row[0] for row in self._run(statements.INSERT_ALL, [json.dumps(rows)])}
+        common, each = _common_and_each(drafts)
+        parameters = list(common.values())
+        if each:
+            rows = zip(*each.values(), strict=True)
+            parameters.append(json.dumps([dict(zip(each, row, strict=True)) for row in rows]))
+        return {row[0] for row in self._run(statements.insert_statement(tuple(common), tuple(each)), parameters)}
 
     # The worker's turn
 
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
         with self.reporting():
-            if request and all(one.move is Move.COMPLETE and not one.children for one in settlements):
-                return self._complete_and_claim(owner, settlements, request)
-            with self.write():  # history and follow-up jobs: more than one statement
-                settled = self.settle_and_remember(settlements)
-                claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
-                return replace(claimed, refused=settled.refused, followed=settled.followed)
+            if not settlements or self.in_atomic():
+                return self._settle_and_claim(owner, settlements, request)
+            if self._wary_until <= (self.clock or SYSTEM).monotonic():
+                try:
+                    return self._settle_and_claim(owner, settlements, request)
+                except OperationalError as error:
+                    if not _is_locked(error):
+                        self._be_wary()  # where no time-out could be set, its silence may have been a lock
+                        raise
+            return self._go_past_locks(owner, settlements, request)
+
+    def _settle_and_claim(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        plain = all(one.move is Move.COMPLETE and not one.children and one.progress is None for one in settlements)
+        if request and plain:
+            return self._complete_and_claim(owner, settlements, request)
+        with self._own_write():  # history, follow-up jobs and last reports: more than one statement
+            settled = self.settle_and_remember(settlements)
+            claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
+            return replace(claimed, refused=settled.refused, followed=settled.followed)
+
+    def _go_past_locks(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        """Do the same for the rows that nobody has locked; rows that are gone are nobody's."""
+        with self._own_write():
+            ids = {one.id for one in settlements}
+            locked = ids - {row[0] for row in self._run(statements.LOCK_FREE, {"ids": list(ids)})}
+            if locked:
+                locked = {row[0] for row in self._run(statements.THERE, {"ids": list(locked)})}
+            cycle = self._settle_and_claim(owner, [one for one in settlements if one.id not in locked], request)
+        if locked:
+            self._be_wary()
+        return replace(cycle, postponed=tuple(one for one in settlements if one.id in locked))
+
+    def _be_wary(self) -> None:
+        self._wary_until = (self.clock or SYSTEM).monotonic() + _WARY_FOR
+
+    @contextmanager
+    def _own_write(self) -> Iterator[None]:
+        """Open a transaction in a session that is set up, which inside of one it cannot be."""
+        with self.connection.wrap_database_errors:
+            self._session()
+        with self.write():
+            yield
 
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
         """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
@@ -184,33 +247,36 @@ class PostgresBackend(SqlBackend):
     def wake(self) -> None:
         if self._producer.may_send():
             # On the caller's own connection, after its commit: inside the transaction it would take a global lock.
-            self._run("SELECT pg_notify(%s, '')", [channel_of(self.connection)])
+            with self.reporting():
+                self._run("SELECT pg_notify(%s, '')", [channel_of(self.connection)])
 
     def listen(self) -> PostgresListener:
-        return PostgresListener(self.alias)
+        return PostgresListener(self.alias, self._silence)
 
 
-def _values(draft: Draft) -> dict[str, Any]:
-    """The values of an INSERT, in its order."""
-    return {
-        "id": draft.id,
-        "type": draft.type,
-        "queue": draft.queue,
-        "priority": draft.priority,
-        "payload": draft.payload,
-        "payload_version": draft.payload_version,
-        "idempotency_key": draft.idempotency_key,
-        "unique_key": draft.unique_key,
-        "max_retries": draft.max_retries,
-        "tenant": draft.tenant,
-        "workspace": draft.workspace,
-        "parent_id": draft.parent_id,
-        "timeout": _in_seconds(draft.timeout),
-        "context": draft.context,
-        "expires_at": draft.expires_at and to_text(draft.expires_at),
-        "scheduled_at": draft.scheduled_at and to_text(draft.scheduled_at),
-        "delay": draft.delay.total_seconds(),
-    }
+def _is_locked(error: Exception) -> bool:
+    """Tell a lock that was waited for too long from other trouble."""
+    return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+
+
+_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in statements.DRAFTED} | {
+    "timeout": lambda draft: _in_seconds(draft.timeout),
+    "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
+    "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
+    "delay": lambda draft: draft.delay.total_seconds() or None,
+}
+
+
+def _common_and_each(drafts: Sequence[Draft]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Read what drafts say: what is the same in all of them, and column by column what is not."""
+    common, each = {}, {}
+    for name, read in _SAID.items():
+        values = [read(draft) for draft in drafts]
+        if values.count(values[0]) < len(values):
+            each[name] = values
+        elif values[0] is not None:
+            common[name] = values[0]
+    return common, each
 
 
 def _completions(settlements: Sequence[Settlement]) -> str:

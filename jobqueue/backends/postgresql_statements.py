@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, INSERT_COLUMNS, RAN_OUT_COLUMNS
+from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, RAN_OUT_COLUMNS
 from jobqueue.backends.sql import SETTLE as SETTLE_SET
 
 
@@ -13,25 +13,47 @@ def _only(what: str, **known: str) -> str:
     return f"SELECT '{what}', " + ", ".join(known.get(name, "NULL") for name in CLAIM_COLUMNS.split(", "))
 
 
-_DUE_AT = "coalesce({at}::timestamptz, @now + {delay} * interval '1 second')"
-INSERT = f"""
-INSERT INTO job_queue ({INSERT_COLUMNS})
-VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s::timestamptz,
-        {_DUE_AT.format(at="%s", delay="%s")}, @now, @now)
-ON CONFLICT DO NOTHING RETURNING id
-"""
-# One parameter carries all rows: JSON, which Python writes and Postgres reads in C.
-INSERT_ALL = f"""
-INSERT INTO job_queue ({INSERT_COLUMNS})
-SELECT id, type, queue, priority, payload::jsonb, payload_version, idempotency_key, unique_key, max_retries, tenant,
-       workspace, parent_id, timeout, context::jsonb, expires_at,
-       {_DUE_AT.format(at="scheduled_at", delay="delay")}, @now, @now
-  FROM json_to_recordset(%s::json) AS d(
-       id text, type text, queue text, priority smallint, payload text, payload_version integer, idempotency_key text,
-       unique_key text, max_retries integer, tenant text, workspace text, parent_id text, timeout double precision,
-       context text, expires_at timestamptz, scheduled_at timestamptz, delay double precision)
-ON CONFLICT DO NOTHING RETURNING id
-"""
+#: What a draft may say, and its type; the moments last, as the statement needs them.
+DRAFTED = {
+    "id": "text",
+    "type": "text",
+    "queue": "text",
+    "priority": "smallint",
+    "payload": "jsonb",
+    "payload_version": "integer",
+    "idempotency_key": "text",
+    "unique_key": "text",
+    "max_retries": "integer",
+    "tenant": "text",
+    "workspace": "text",
+    "parent_id": "text",
+    "timeout": "double precision",
+    "context": "jsonb",
+    "expires_at": "timestamptz",
+    "scheduled_at": "timestamptz",
+    "delay": "double precision",
+}
+
+
+@cache
+def insert_statement(common: tuple[str, ...], each: tuple[str, ...]) -> str:
+    """Store drafts: what they have in common is a parameter each, what they differ in one of JSON for all of them.
+
+    What none of them says is left out. A draft alone has everything in common with itself.
+    """
+    said = {name: f"%s::{DRAFTED[name]}" for name in common} | {name: f"{name}::{DRAFTED[name]}" for name in each}
+    moments = [said.pop("scheduled_at")] if "scheduled_at" in said else []
+    if "delay" in said:
+        moments.append(f"@now + {said.pop('delay')} * interval '1 second'")
+    said |= {"scheduled_at": f"coalesce({', '.join([*moments, '@now'])})", "created_at": "@now", "updated_at": "@now"}
+    if each:
+        # JSON within JSON travels as text.
+        fields = ", ".join(f"{name} {DRAFTED[name].replace('jsonb', 'text')}" for name in each)
+        rows = f"SELECT {', '.join(said.values())} FROM json_to_recordset(%s::json) AS d({fields})"
+    else:
+        rows = f"VALUES ({', '.join(said.values())})"
+    return f"INSERT INTO job_queue ({', '.join(said)}) {rows} ON CONFLICT DO NOTHING RETURNING id"
+
 
 # Not a join: one made up for an empty table would read a full one from end to end. What belongs to a row is looked up
 # by its id and fence; coalesce() keeps out the index of running jobs, which would serve only while few are running. So
@@ -121,11 +143,16 @@ SCHEDULED_AT = 1 + COLUMNS.index("scheduled_at")
 COUNT = 1 + COLUMNS.index("fence")
 SECONDS = 1 + COLUMNS.index("timeout")
 
+#: Milliseconds that a worker's statement waits for what others have locked. Hardly any verb takes longer, and a turn
+#: that waits stores and claims nothing; so after that it goes past the locks.
+LOCK_TIMEOUT = 200
+
 # How a worker sets its own session up. A cycle's plan is made once and kept: planning it anew costs as much as fifty
 # jobs do. Made on an empty table or on one that nobody has analysed, it must be the one for a full table, and so it is
 # allowed nothing but ranges over indexes. What is ruled out only looks expensive where there is no other way; without
 # jit = off that look alone would have each plan compiled.
 SESSION = (
+    f"SET lock_timeout = {LOCK_TIMEOUT}; "
     "SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off; "
     "SET enable_hashjoin = off; SET enable_mergejoin = off"
 )
@@ -149,6 +176,9 @@ _RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT
 # Over job_queue_leased (lease_until). A row that its own handler's transaction has locked is about to be settled.
 # The rows of a batch that more than one statement writes, locked in the order of ids like an operator's.
 LOCK = "SELECT id FROM job_queue WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE"
+# Where others stand in the way: what is free of it, and what is there at all.
+LOCK_FREE = f"{LOCK} SKIP LOCKED"
+THERE = "SELECT id FROM job_queue WHERE id = ANY(%(ids)s)"
 RAN_OUT = f"""
 SELECT {RAN_OUT_COLUMNS} FROM job_queue
  WHERE status = 'in_progress' AND lease_until < @now ORDER BY lease_until, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED

@@ -12,6 +12,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import sql
 
+from jobqueue.backends.postgresql_silence import watch
 from jobqueue.backends.wake import Listener
 
 logger = logging.getLogger("jobqueue")
@@ -41,13 +42,15 @@ def channel_name(schema: str) -> str:
 class PostgresListener(Listener):
     """A connection in autocommit that only listens: it holds no snapshot and no lock while it waits."""
 
-    def __init__(self, alias: str) -> None:
+    def __init__(self, alias: str, silence: float | None = None) -> None:
         self._alias = alias
         parameters: dict[str, Any] = connections[alias].get_connection_params()
         wanted = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
         channel = sql.Identifier(channel_of(connections[alias]))
         with connections[alias].wrap_database_errors:
             self._connection = psycopg.connect(**wanted, autocommit=True)
+            if silence is not None:
+                watch(self._connection, silence)
             self._connection.execute(sql.SQL("LISTEN {}").format(channel))
 
     def fileno(self) -> int:

@@ -17,7 +17,7 @@ from jobqueue.backends.wake import Producer
 from jobqueue.backends.watching import Watching
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
-from jobqueue.models import Attempt
+from jobqueue.models import Attempt, Job
 from jobqueue.records import Admission, Draft, Expired, Followed, Receipt, Settled, Settlement
 from jobqueue.states import ACTIVE, MOVES, Move
 
@@ -43,7 +43,7 @@ HELD = (
     "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"
 )
 
-RAN_OUT_COLUMNS = "id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count"
+RAN_OUT_COLUMNS = "id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, queue"
 
 #: A job whose holder offers anything but completion. Where an operator asked it to stop, it does not go back.
 _GOES_BACK = "v.target = 'queued' AND j.cancel_requested_at IS NULL"
@@ -176,7 +176,7 @@ class SqlBackend(Watching):
         """Write settlements through the fence, in the order given; return the claims whose offer was accepted."""
 
     def settle_and_remember(self, settlements: Sequence[Settlement]) -> Settled:
-        """Settle, and store the history and the follow-up jobs of what was accepted."""
+        """Settle, and store the history, the last reports and the follow-up jobs of what was accepted."""
         # One order for all writers of many rows: no deadlock between two. Of two offers for a claim the first.
         offers = {one.claim: one for one in reversed(settlements)}
         ordered = sorted(offers.values(), key=lambda one: one.claim)
@@ -184,6 +184,9 @@ class SqlBackend(Watching):
         failed = [one for one in ordered if one.failure and one.claim in accepted]
         if failed:
             self._remember(failed)
+        for one in ordered:
+            if one.progress is not None and one.claim in accepted:
+                self._report(one.id, one.fence, one.progress)
         return Settled(
             refused(settlements, accepted),
             self._follow(
@@ -195,6 +198,10 @@ class SqlBackend(Watching):
                 ]
             ),
         )
+
+    def _report(self, job_id: str, fence: int, text: str) -> None:
+        """Store how far an attempt came that has just been settled, and whose row is locked by that."""
+        Job.objects.using(self.alias).filter(pk=job_id, fence=fence).update(progress=json.loads(text))
 
     def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:
         """Store follow-up jobs. Where one of them cannot be, each goes by itself: it shall harm no other."""
@@ -223,7 +230,7 @@ class SqlBackend(Watching):
                 owners,
             )
             held = dict(cursor.fetchall())
-        return [Expired(*(*row[:7], held[row[3]] - 1)) for row in rows]
+        return [Expired(*(*row[:7], held[row[3]] - 1, row[7])) for row in rows]
 
     def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
         if not self.in_atomic():

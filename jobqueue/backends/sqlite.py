@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from operator import itemgetter
 from sqlite3 import Connection
@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from django.db import transaction
 
-from jobqueue.backends import sqlite_busy
+from jobqueue.backends import sqlite_busy, sqlite_unreadable
 from jobqueue.backends import sqlite_statements as statements
 from jobqueue.backends.sql import SqlBackend, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
@@ -32,6 +32,7 @@ _SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
 class SqliteBackend(SqlBackend):
     """Jobs in a SQLite file. A worker's verbs go to the driver itself: the statements cost less than a cursor."""
 
+    takes_turns = True
     second_look = timedelta(seconds=1)
 
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
@@ -45,35 +46,40 @@ class SqliteBackend(SqlBackend):
         return "no such table: job_queue" in str(error)
 
     def unit(self, work: Callable[[], T]) -> T:
-        return sqlite_busy.patiently(self.connection, work, self.patience)
+        return sqlite_unreadable.patiently_past(self.connection, work, self.patience, self.now)
 
     @contextmanager
     def write(self) -> Iterator[None]:
         with sqlite_busy.immediate(self.connection), transaction.atomic(using=self.alias):
             yield
 
-    @contextmanager
-    def atomic_attempt(self) -> Iterator[None]:
-        with sqlite_busy.turn(self.connection), ExitStack() as opened:
-            sqlite_busy.patiently(self.connection, lambda: opened.enter_context(self.write()))
-            yield
+    def atomic_attempt(self) -> AbstractContextManager[None]:
+        return sqlite_busy.in_turn(self.connection)
 
     @contextmanager
     def _driver(self) -> Iterator[Connection]:
-        self.connection.ensure_connection()
-        with self.connection.wrap_database_errors:
-            yield cast(Connection, self.connection.connection)
+        connection = self.connection
+        connection.validate_no_broken_transaction()  # as a cursor does: what follows would be rolled back
+        connection.ensure_connection()
+        with connection.wrap_database_errors:
+            yield cast(Connection, connection.connection)
 
     # Enqueueing
 
     def insert(self, draft: Draft) -> bool:
-        with self.connection.cursor() as cursor:
-            cursor.execute(f"{statements.INSERT} RETURNING id", _values(draft, self.now()))
-            return cursor.fetchone() is not None
+        values = statements.values_to_insert(draft, self.now())
+        connection = self.connection
+        # Somebody wants to see what goes through a cursor; or, in a test without a database, forbids it.
+        if connection.execute_wrappers or connection.queries_logged or "cursor" in vars(connection):
+            with connection.cursor() as cursor:
+                cursor.execute(statements.INSERT, values)
+                return bool(cursor.rowcount == 1)
+        with self._driver() as driver:
+            return driver.execute(statements.INSERT_RAW, values).rowcount == 1
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         now = self.now()
-        rows = [_values(draft, now) for draft in drafts]
+        rows = [statements.values_to_insert(draft, now) for draft in drafts]
         with self._driver() as driver:
             driver.execute("SAVEPOINT jobqueue_bulk")
             if driver.executemany(statements.INSERT_RAW, rows).rowcount < len(rows):
@@ -99,7 +105,7 @@ class SqliteBackend(SqlBackend):
             return self.unit(work)
 
     def settle_and_remember(self, settlements: Sequence[Settlement]) -> Settled:
-        plain = all(one.move is Move.COMPLETE and not one.children for one in settlements)
+        plain = all(one.move is Move.COMPLETE and not one.children and one.progress is None for one in settlements)
         if plain and self._complete_all(settlements):
             return Settled()  # nothing was refused, and there is nothing to remember
         return super().settle_and_remember(settlements)
@@ -133,8 +139,7 @@ class SqliteBackend(SqlBackend):
 
     def _is_anything_due(self) -> bool:
         with self._driver() as driver:
-            first = driver.execute(statements.READY, {"now": to_text(self.now()), "limit": 1, "owner": ""})
-            return first.fetchone() is not None
+            return bool(driver.execute(statements.IS_DUE, {"now": to_text(self.now())}).fetchone()[0])
 
     def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
         """Take the first jobs, end those of them that came too late, and say whether there were such."""
@@ -218,7 +223,7 @@ class SqliteBackend(SqlBackend):
         meanwhile, so what a single look finds may belong to a worker that is alive and next in line for the lock.
         """
         moment = (self.clock or SYSTEM).monotonic()
-        looks = {(row[0], row[2], row[7]): row for row in rows}
+        looks = {(row[0], row[2], row[-1]): row for row in rows}
         self._suspects = {look: self._suspects.get(look, moment) for look in looks}
         seen = self.second_look.total_seconds()
         return self.ran_out([row for look, row in looks.items() if moment - self._suspects[look] >= seen])
@@ -231,34 +236,6 @@ class SqliteBackend(SqlBackend):
 
     def listen(self) -> SqliteListener:
         return SqliteListener(self.alias)
-
-
-def _values(draft: Draft, now: datetime) -> Row:
-    """The values of INSERT_COLUMNS."""
-    written = to_text(now)
-    due_at = (
-        to_text(draft.scheduled_at) if draft.scheduled_at else to_text(now + draft.delay) if draft.delay else written
-    )
-    return (
-        draft.id,
-        draft.type,
-        draft.queue,
-        draft.priority,
-        draft.payload,
-        draft.payload_version,
-        draft.idempotency_key,
-        draft.unique_key,
-        draft.max_retries,
-        draft.tenant,
-        draft.workspace,
-        draft.parent_id,
-        draft.timeout.total_seconds() if draft.timeout else None,
-        draft.context,
-        to_text(draft.expires_at) if draft.expires_at else None,
-        due_at,
-        written,
-        written,
-    )
 
 
 def _completion(one: Settlement, written: str) -> Row:

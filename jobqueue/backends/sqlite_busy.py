@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from random import uniform
 from typing import Any, TypeVar
 
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import OperationalError
 
@@ -22,12 +24,17 @@ T = TypeVar("T")
 
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 #: A short, random nap: whoever waits has the same chance at each turn, so that nobody waits for long.
-_NAP = (0.0001, 0.001)
+_NAP = (0.00005, 0.0005)
 _LONG_NAP = (0.001, 0.005)
-_SHORT_NAPS = 200
+_SHORT_NAPS = 400
 _LOOK_UP = 0.05
+#: Who had the lock leaves it alone for a tenth of that time, or for a bit longer than the longest nap.
+_ROOM = 0.1
+_MOST_ROOM = 0.006
+_WORTH_A_NAP = 0.0002
 
 _turn = threading.RLock()
+_room_until = 0.0
 
 
 def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float | None = None) -> T:
@@ -44,8 +51,15 @@ def patiently(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: flo
                 raise DatabaseBusy(_refused_at_once(connection.alias)) from error
             raise
     connection.ensure_connection()
-    with _own_patience(connection):
+    # SQLite's own waiting is switched off, and back to what it was afterwards: the connection is the application's.
+    driver: Any = connection.connection
+    given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
         return _retried(connection, work, conf.get("BUSY_TIMEOUT") if limit is None else limit)
+    finally:
+        if connection.connection is driver:
+            driver.execute(f"PRAGMA busy_timeout = {given}")
 
 
 @contextmanager
@@ -58,18 +72,53 @@ def turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
     if connection.in_atomic_block:
         yield
         return
-    limit = SYSTEM.monotonic() + conf.get("BUSY_TIMEOUT")
     try:
-        while not _turn.acquire(timeout=_LOOK_UP):  # in pieces, so that who is interrupted notices
-            if SYSTEM.monotonic() > limit:
-                raise DatabaseBusy(
-                    f"Other atomic jobs of this process held the database for {conf.get('BUSY_TIMEOUT')} seconds. "
-                    f"Keep their handlers short, or raise JOBQUEUE['BUSY_TIMEOUT']."
-                )
+        if not _turn.acquire(blocking=False):
+            _wait_for_turn(SYSTEM.monotonic() + conf.get("BUSY_TIMEOUT"))
+        if (room := _room_until - SYSTEM.monotonic()) > _WORTH_A_NAP:
+            time.sleep(room)
         yield
     finally:
         with suppress(RuntimeError):  # it was not this thread's turn yet
             _turn.release()
+
+
+def _wait_for_turn(limit: float) -> None:
+    while not _turn.acquire(timeout=_LOOK_UP):  # in pieces, so that who is interrupted notices
+        if SYSTEM.monotonic() > limit:
+            raise DatabaseBusy(
+                f"Other atomic jobs of this process held the database for {conf.get('BUSY_TIMEOUT')} seconds. "
+                f"Keep their handlers short, or raise JOBQUEUE['BUSY_TIMEOUT']."
+            )
+
+
+@contextmanager
+def in_turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Open a transaction that has the lock, when it is this thread's turn; leave it to others for a while afterwards.
+
+    They nap between two tries: jobs that hold it for long, one right after another, would hide it from the worker's
+    renewals, from claims and from views for as long as there are any.
+    """
+    global _room_until
+    work = transaction.atomic(using=connection.alias)
+
+    def begin() -> None:
+        with immediate(connection):
+            work.__enter__()
+
+    with turn(connection):
+        patiently(connection, begin)
+        began = SYSTEM.monotonic()
+        try:
+            yield
+        except BaseException:
+            work.__exit__(*sys.exc_info())
+            raise
+        else:
+            work.__exit__(None, None, None)
+        finally:
+            now = SYSTEM.monotonic()
+            _room_until = now + min(_ROOM * (now - began), _MOST_ROOM)
 
 
 def give_up_turn() -> None:
@@ -102,19 +151,6 @@ def _retried(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: floa
                 ) from error
         naps += 1
         time.sleep(uniform(*(_NAP if naps < _SHORT_NAPS else _LONG_NAP)))  # noqa: S311 - no secret in a nap
-
-
-@contextmanager
-def _own_patience(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Switch SQLite's own waiting off, and back to what it was afterwards."""
-    driver: Any = connection.connection
-    given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
-    driver.execute("PRAGMA busy_timeout = 0")
-    try:
-        yield
-    finally:
-        if connection.connection is driver:
-            driver.execute(f"PRAGMA busy_timeout = {int(given)}")
 
 
 @contextmanager

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS, RAN_OUT_COLUMNS
 from jobqueue.backends.sql import HELD as HELD_BY
 from jobqueue.backends.sql import SETTLE as SETTLE_SET
+from jobqueue.clock import to_text
+from jobqueue.records import Draft
 
 INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 18)}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
@@ -44,7 +49,13 @@ READY = (
     " UNION ALL ".join(_ARM.format(priority=priority) for priority in range(1, 11))
     + " ORDER BY priority, scheduled_at, id LIMIT :limit"
 )
-# The same for one queue, type and priority, over job_queue_ready_type.
+# Whether there are any: half the price of the first of them.
+IS_DUE = "SELECT " + " OR ".join(
+    f"EXISTS (SELECT 1 FROM job_queue WHERE status = 'queued' AND {_READY_INDEX} AND priority = {priority} "
+    "AND scheduled_at <= :now)"
+    for priority in range(1, 11)
+)
+# What READY does, for one queue, type and priority, over job_queue_ready_type.
 READY_OF = (
     f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
     "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
@@ -73,3 +84,31 @@ UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = :
                   ORDER BY expires_at LIMIT :limit)
 RETURNING id
 """
+
+
+def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:
+    """Spell a draft out as INSERT wants it."""
+    written = to_text(now)
+    due_at = (
+        to_text(draft.scheduled_at) if draft.scheduled_at else to_text(now + draft.delay) if draft.delay else written
+    )
+    return (
+        draft.id,
+        draft.type,
+        draft.queue,
+        draft.priority,
+        draft.payload,
+        draft.payload_version,
+        draft.idempotency_key,
+        draft.unique_key,
+        draft.max_retries,
+        draft.tenant,
+        draft.workspace,
+        draft.parent_id,
+        draft.timeout.total_seconds() if draft.timeout else None,
+        draft.context,
+        to_text(draft.expires_at) if draft.expires_at else None,
+        due_at,
+        written,
+        written,
+    )

@@ -11,6 +11,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 from select import select
+from typing import Any
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -40,7 +41,7 @@ def _folder(database: str, base: str) -> Path:
     return Path(base) / f"jobqueue-{os.getuid()}" / digest
 
 
-def _is_private(path: Path) -> bool:
+def is_private(path: Path) -> bool:
     """Make a folder if need be; say whether nobody else can enter it."""
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
@@ -80,7 +81,7 @@ class SqliteListener(Listener):
         place = folder(connections[self._alias])
         address = place / f"{os.getpid()}-{os.urandom(4).hex()}"
         try:
-            usable = len(os.fsencode(address)) <= _LONGEST_ADDRESS and _is_private(place.parent) and _is_private(place)
+            usable = len(os.fsencode(address)) <= _LONGEST_ADDRESS and is_private(place.parent) and is_private(place)
         except OSError:
             usable = False
         if not usable:
@@ -95,10 +96,10 @@ class SqliteListener(Listener):
         return address
 
     def _data_version(self) -> int:
-        connection = connections[self._alias]
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA data_version")
-            return int(cursor.fetchone()[0])
+        connection: Any = connections[self._alias]
+        connection.ensure_connection()
+        with connection.wrap_database_errors:  # the driver itself answers in a quarter of a cursor's time
+            return int(connection.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def fileno(self) -> int:
         return self._socket.fileno()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from jobqueue.backends.enlisting import Enlisting
+from jobqueue.backends.metering import Metering
 from jobqueue.models import Job
 from jobqueue.records import Claim, Extension, Progress
 from jobqueue.states import JobStatus
 
 
-class Watching(Enlisting):
+class Watching(Metering):
     """Reads and notes that are small, rare beside the cycle, and the same on both databases."""
 
     def review(self, claims: Sequence[Claim]) -> Extension:
@@ -32,14 +32,18 @@ class Watching(Enlisting):
             rows = Job.objects.using(self.alias).filter(status=JobStatus.IN_PROGRESS.value, lease_owner=owner)
             return list(rows.values_list("id", "fence"))
 
-    def progress(self, reports: Sequence[Progress]) -> None:
-        def work() -> None:
-            now = self.now()
+    def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
+        def work() -> tuple[Progress, ...]:
+            now, rows = self.now(), Job.objects.using(self.alias).filter(pk__in={one.id for one in reports})
+            free = set(rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True))
             for one in sorted(reports):
-                held = Job.objects.using(self.alias).filter(
-                    pk=one.id, fence=one.fence, lease_owner=one.owner, status=JobStatus.IN_PROGRESS.value
-                )
-                held.update(progress=json.loads(one.report), updated_at=now)
+                if one.id in free:
+                    held = Job.objects.using(self.alias).filter(
+                        pk=one.id, fence=one.fence, lease_owner=one.owner, status=JobStatus.IN_PROGRESS.value
+                    )
+                    held.update(progress=json.loads(one.report), updated_at=now)
+            rest = {one.id for one in reports} - free
+            locked = set(rows.filter(pk__in=rest).values_list("pk", flat=True)) if rest else set()  # or they are gone
+            return tuple(one for one in reports if one.id in locked)
 
-        if reports:
-            self.operate(work)
+        return self.operate(work) if reports else ()

@@ -52,7 +52,8 @@ class JobContext:
     def progress(self, percent: float, **info: Any) -> None:
         """Tell how far the work is, from 0 to 100, with whatever else helps to see it.
 
-        It is shown within about a second; of reports that follow each other closely, the last one is kept.
+        It is shown within about a second; of reports that follow each other closely, the last one is kept. The last one
+        of all is stored with the end of the attempt, unless its process dies.
         """
         given: object = percent
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 100:

@@ -16,10 +16,13 @@ from jobqueue.policy.retry import Seconds
 
 NAME_LENGTH = 100
 KEY_LENGTH = 255
+REASON_LENGTH = 500
 #: Sense ends long before.
 MOST_RETRIES = 10_000
 
 _NAME = re.compile(r"[\w.:/@-]+")
+#: What breaks a line, cannot be seen, or turns the writing around.
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -71,6 +74,13 @@ def name(option: str, value: object) -> None:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidOption(option, f"must be letters, digits and any of _ . : / @ -, got {_shown(value)}")
     _short(option, value, NAME_LENGTH)
+
+
+def reason(option: str, value: object) -> None:
+    """Check the words in which an operator says why; there may be none."""
+    if not isinstance(value, str) or UNSEEN.search(value):
+        raise InvalidOption(option, f"must be one line, in characters that can be seen, got {_shown(value)}")
+    _short(option, value, REASON_LENGTH)
 
 
 def _text(limit: int) -> Callable[[str, object], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from jobqueue import conf
-from jobqueue.errors import PayloadInvalid, PayloadRefused, PayloadTooNew, ResultRefused
+from jobqueue.errors import PayloadInvalid, PayloadRefused, PayloadTooNew, PayloadUnfit, ResultRefused
+from jobqueue.policy.redaction import redact_text, secret_values
 
 P = TypeVar("P")
 Upgrader = Callable[[dict[str, Any]], dict[str, Any]]
@@ -22,6 +23,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: What limits the size of each thing; progress is written often, and read as a result is.
 _SIZES = {"payload": "MAX_PAYLOAD_BYTES", "result": "MAX_RESULT_BYTES", "progress": "MAX_RESULT_BYTES"}
+_MOST_COMPLAINTS = 20
 _JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -55,27 +57,44 @@ class PayloadType(Generic[P]):
             raise PayloadRefused(f"The payload is not the same after JSON: {_first_difference(payload, back)}.")
         return text
 
+    def dump_edited(self, data: object) -> str:
+        """Validate JSON data that a person wrote, and write it as it is stored.
+
+        Raises PayloadUnfit, which says what does not fit and where, and PayloadRefused as ``dump`` does.
+        """
+        text = _encode(data, "payload", PayloadRefused)
+        try:
+            return self.dump(self._adapter.validate_json(text))
+        except PayloadRefused:
+            raise
+        except ValidationError as error:
+            raise PayloadUnfit(_in_words(error, secret_values(data))) from None
+        except Exception as error:  # a validator that stumbles over what a person wrote
+            raise PayloadUnfit([("payload", f"its validation raised {type(error).__name__}")]) from error
+
     def load(self, text: str, version: int) -> P:
         """Read a stored payload, upgrading an older version first.
 
         Raises PayloadInvalid, which carries no values of the payload, and PayloadTooNew for a version from the future.
         """
+        try:
+            return self._adapter.validate_json(self.upgraded(text, version))
+        except ValidationError as error:
+            raise PayloadInvalid(f"The stored payload does not validate:{self._complaints(error)}") from None
+
+    def upgraded(self, text: str, version: int) -> str:
+        """Bring a stored payload to today's version, unvalidated. Raises PayloadInvalid and PayloadTooNew."""
         if version > self.version:
             raise PayloadTooNew(
                 f"The payload has version {version}, and this release reads up to {self.version}; "
                 f"a worker of the newer release can run the job."
             )
-        try:
-            return self._adapter.validate_json(self._upgraded(text, version))
-        except ValidationError as error:
-            raise PayloadInvalid(f"The stored payload does not validate:{self._complaints(error)}") from None
-
-    def _upgraded(self, text: str, version: int) -> str:
         if version == self.version:
             return text
-        missing = [step for step in range(version, self.version) if step not in self.upgraders]
-        if missing:
-            raise PayloadInvalid(f"No upgrader leads on from payload version {missing[0]}.")
+        # A foreign row may say any version: what is missing is looked for one by one, never listed.
+        missing = next((step for step in range(version, self.version) if step not in self.upgraders), None)
+        if missing is not None:
+            raise PayloadInvalid(f"No upgrader leads on from payload version {missing}.")
         try:
             data = json.loads(text)
             for step in range(version, self.version):
@@ -88,7 +107,16 @@ class PayloadType(Generic[P]):
         """Say what is wrong and in which field, without the values: a dict's key is one of them."""
         wrong = error.errors(include_input=False, include_url=False, include_context=False)
         places = [str(one["loc"][0]) if one["loc"] and one["loc"][0] in self._fields else "payload" for one in wrong]
-        return "".join(f"\n  {place}: {one['type']}" for place, one in list(zip(places, wrong, strict=True))[:20])
+        told = [f"\n  {place}: {one['type']}" for place, one in zip(places, wrong, strict=True)]
+        return "".join(told[:_MOST_COMPLAINTS])
+
+
+def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Say what is wrong and where, without what was given; a validator's own words may quote a secret all the same."""
+    secrets = tuple(secrets)
+    for one in error.errors(include_input=False, include_url=False, include_context=False)[:_MOST_COMPLAINTS]:
+        place = ".".join(map(str, one["loc"])) or "payload"
+        yield redact_text(place, secrets), redact_text(one["msg"], secrets)
 
 
 def dump_result(value: object) -> str | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from inspect import iscoroutinefunction
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import PydanticUserError
@@ -18,6 +19,7 @@ from jobqueue.handlers.context import Attending, JobContext
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.payload import PayloadType, Upgrader
+from jobqueue.handlers.reconciler import Reconciler
 from jobqueue.handlers.signature import Signature
 from jobqueue.ids import new_id
 from jobqueue.policy.retry import RetryPolicy
@@ -38,6 +40,7 @@ class JobType:
     aliases: tuple[str, ...] = ()
     lease: timedelta | None = None
     atomic: bool = False
+    editable: bool = True
 
     @cached_property
     def is_async(self) -> bool:
@@ -52,23 +55,35 @@ class JobType:
 
     def decide(self, options: Options, payload: object) -> Draft:
         """Decide a job: its payload validated, its options resolved. Raises as ``enqueue`` does."""
-        return Draft(
-            id=new_id(),
-            type=self.name,
-            payload=self.payload.dump(payload),
-            payload_version=self.payload.version,
-            queue=options.queue,
-            priority=options.priority,
-            max_retries=options.max_retries,
-            delay=duration(options.delay, "delay"),
-            scheduled_at=in_utc(options.scheduled_at),
-            expires_at=in_utc(options.expires_at),
-            timeout=None if options.timeout is None else duration(options.timeout, "timeout"),
-            idempotency_key=options.idempotency_key,
-            unique_key=options.unique_key,
-            tenant=options.tenant,
-            context=pick_up(),
-        )
+        return self.decide_all(options, [payload])[0]
+
+    def decide_all(self, options: Options, payloads: Iterable[object]) -> list[Draft]:
+        """Decide a job for each payload. What they have in common is found out once: it costs as much as a payload."""
+        version = self.payload.version
+        delay = duration(options.delay, "delay")
+        scheduled_at, expires_at = in_utc(options.scheduled_at), in_utc(options.expires_at)
+        timeout = None if options.timeout is None else duration(options.timeout, "timeout")
+        context = pick_up()
+        return [
+            Draft(
+                id=new_id(),
+                type=self.name,
+                payload=self.payload.dump(payload),
+                payload_version=version,
+                queue=options.queue,
+                priority=options.priority,
+                max_retries=options.max_retries,
+                delay=delay,
+                scheduled_at=scheduled_at,
+                expires_at=expires_at,
+                timeout=timeout,
+                idempotency_key=options.idempotency_key,
+                unique_key=options.unique_key,
+                tenant=options.tenant,
+                context=context,
+            )
+            for payload in payloads
+        ]
 
     def draft(self, *args: Any, **fields: Any) -> Draft:
         """Decide a job with the type's own options."""
@@ -112,6 +127,7 @@ def job_type(
     upgraders: Mapping[int, Upgrader] | None,
     lease: timedelta | None = None,
     atomic: bool = False,
+    editable: bool = True,
 ) -> JobType:
     """Make a job type of a function; raise InvalidHandler for what cannot be one."""
     if not hasattr(function, "__qualname__"):
@@ -119,13 +135,7 @@ def job_type(
     where = describe(function)
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
-    if type(version) is not int or version < 1:
-        raise InvalidHandler(f"{where} has the payload version {version!r}; versions are whole numbers from 1 on.")
-    steps = set(upgraders or {})
-    if not steps <= set(range(1, version)):
-        raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
-    if not all(map(callable, (upgraders or {}).values())):
-        raise InvalidHandler(f"{where} has upgraders that are no functions.")
+    _check_versions(where, version, upgraders or {})
     if atomic and iscoroutinefunction(function):
         raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
     signature = Signature.of(function, where)
@@ -144,7 +154,18 @@ def job_type(
         aliases=aliases,
         lease=lease,
         atomic=atomic,
+        editable=editable,
     )
+
+
+def _check_versions(where: str, version: int, upgraders: Mapping[int, Upgrader]) -> None:
+    if type(version) is not int or version < 1:
+        raise InvalidHandler(f"{where} has the payload version {version!r}; versions are whole numbers from 1 on.")
+    steps = set(upgraders)
+    if not steps <= set(range(1, version)):
+        raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
+    if not all(map(callable, upgraders.values())):
+        raise InvalidHandler(f"{where} has upgraders that are no functions.")
 
 
 class Registry:
@@ -152,6 +173,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._types: dict[str, JobType] = {}
+        self._reconcilers: dict[str, Reconciler] = {}
 
     def __iter__(self) -> Iterator[JobType]:
         return iter({id(one): one for one in self._types.values()}.values())
@@ -170,9 +192,23 @@ class Registry:
         for name in (added.name, *added.aliases):
             self._types[name] = added
 
+    def offer(self, kind: JobType, reconciler: Reconciler) -> None:
+        """Keep how the jobs of a type are compared with the world; a second way replaces the first."""
+        for name in (kind.name, *kind.aliases):
+            self._reconcilers[name] = reconciler
+
+    @property
+    def reconcilers(self) -> Mapping[str, Reconciler]:
+        """How jobs are compared with the world, by every name that a stored row of such a type may carry."""
+        return MappingProxyType(self._reconcilers)
+
     def is_async(self, name: str) -> bool:
         """Whether a type is known here and its handler is a coroutine function."""
         return name in self._types and self._types[name].is_async
+
+    def is_atomic(self, name: str) -> bool:
+        """Whether a type is known here and its handler works in one transaction with its completion."""
+        return name in self._types and self._types[name].atomic
 
     def get(self, name: str) -> JobType:
         """Find a job type; raise UnknownJobType, with the nearest names, if there is none."""

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobqueue.clock import to_text
+from jobqueue.observe.steering import harmless, one_line, spelled_out
+from jobqueue.policy.redaction import redact_text
 from jobqueue.records import Draft, Event, EventKind
 
 logger = logging.getLogger("jobqueue")
@@ -63,14 +65,28 @@ def _sentence(event: Event) -> str:
     if event.delay is not None:
         words += f", again in {_length(event.delay)}"
     why = ": ".join(part for part in (event.reason, event.error_class, "".join(event.error.splitlines()[:1])) if part)
-    return words if not why else f"{words} ({why[:_WIDEST_ERROR]})"
+    return one_line(words if not why else f"{words} ({why[:_WIDEST_ERROR]})")
 
 
 def _length(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-class JsonFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """Writes tracebacks without secrets: a database quotes the row that it refuses."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        return redact_text(super().formatException(ei))
+
+
+class PlainFormatter(_Formatter):
+    """A line for people; what errors and foreign rows hold cannot steer the terminal it is read on."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
+class JsonFormatter(_Formatter):
     """One JSON object per line: moment, level, message, and every fact that the line carries."""
 
     #: What every record has, and what other formatters leave on it.
@@ -87,5 +103,5 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        text = json.dumps(line, default=str, ensure_ascii=False)
+        text = spelled_out(json.dumps(line, default=str, ensure_ascii=False))
         return text.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair is no text

@@ -86,10 +86,11 @@ class Ledger:
     def entries(self, what: str | None = None, job: str | None = None) -> list[dict[str, Any]]:
         """Read what was noted, oldest first."""
         try:
-            lines = (self.folder / "ledger").read_text(encoding="utf-8").splitlines()
+            text = (self.folder / "ledger").read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
-        everything = [json.loads(line) for line in lines]
+        whole, _, _being_written = text.rpartition("\n")
+        everything = [json.loads(line) for line in whole.splitlines()]
         return [one for one in everything if what in (None, one["what"]) and job in (None, one.get("job"))]
 
     def runs(self, job: str | None = None) -> list[Run]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import re
 import resource
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any, NoReturn
 
 from django.contrib.auth.models import Group
@@ -61,6 +63,13 @@ def hold_interpreter(ctx: JobContext, seconds: float, first_only: bool = False) 
         if ctx.fence == 1 or not first_only:
             ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
         return f"fence {ctx.fence}"
+
+
+@job(retry=AT_ONCE, timeout=60)
+def keep_interpreter(ctx: JobContext, lock: str) -> None:
+    """Keep the interpreter lock in C until somebody lets a file go."""
+    with recorded(ctx), Path(lock).open() as file:
+        ctypes.PyDLL(None).flock(file.fileno(), fcntl.LOCK_EX)
 
 
 @job(retry=AT_ONCE)

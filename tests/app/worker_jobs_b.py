@@ -207,6 +207,18 @@ def book(ctx: JobContext, name: str, gate: str = "", fail: bool = False) -> str:
     return name
 
 
+@job(atomic=True, max_retries=1, timeout=20)
+def spoil(ctx: JobContext, how: str) -> str:
+    """Write something, and return as if all were well from a transaction that cannot commit."""
+    Group.objects.create(name=how)
+    ctx.enqueue(nap, seconds=0)
+    if how == "left open":
+        transaction.atomic().__enter__()
+    else:
+        transaction.set_rollback(True)
+    return how
+
+
 # Progress and follow-up jobs
 
 

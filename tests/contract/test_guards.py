@@ -67,7 +67,7 @@ class Without:
         self.monkeypatch.setattr(sqlite_statements, "EXPIRE", "SELECT id FROM job_queue WHERE :now = 0 AND :limit = 0")
 
     def row_locks(self):
-        self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self: self)
+        self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self, **_: self)
 
     def conditions(self, *names):
         """The ORM's: rows are found without the conditions of these names."""
@@ -131,6 +131,9 @@ SQLITE_MUTANTS = {
     ),
     "settle_cancel": lambda without: without.transaction(),
     "retry_retry": lambda without: without.transaction(),
+    "claim_amend": lambda without: without.transaction(),
+    "edit_edit": lambda without: without.transaction(),
+    "tally_tally": lambda without: without.transaction(),
 }
 
 
@@ -177,15 +180,36 @@ def test_a_race_fails_on_postgres_without_its_guard(race, without, name):
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("name", ["settle_cancel", "retry_retry"])
+@pytest.mark.parametrize("name", ["settle_cancel", "retry_retry", "claim_amend", "edit_edit", "tally_tally"])
 def test_an_operators_race_fails_on_postgres_without_row_locks(race, without, name):
     without.row_locks()
     with pytest.raises(AssertionError):
         race("postgres", name)
 
 
+@pytest.fixture
+def meeting_half_way(databases):
+    """Let two bulks of the same keys wait for each other in the middle, so that each holds what the other wants."""
+    with connections["postgres"].cursor() as cursor:
+        cursor.execute("""
+            CREATE FUNCTION meet_half_way() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              PERFORM pg_advisory_xact_lock_shared(150);
+              WHILE 2 > (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 150 AND database =
+                         (SELECT oid FROM pg_database WHERE datname = current_database())) LOOP
+                PERFORM pg_sleep(0.001);
+              END LOOP;
+              RETURN NEW;
+            END $$;
+            CREATE TRIGGER meet_half_way BEFORE INSERT ON job_queue FOR EACH ROW
+              WHEN (NEW.idempotency_key = '0-key-150') EXECUTE FUNCTION meet_half_way()
+        """)
+    yield
+    with connections["postgres"].cursor() as cursor:
+        cursor.execute("DROP FUNCTION meet_half_way() CASCADE")
+
+
 @pytest.mark.postgres
-def test_two_bulks_deadlock_on_postgres_without_an_order_of_keys(race, without):
+def test_two_bulks_deadlock_on_postgres_without_an_order_of_keys(race, without, meeting_half_way):
     without.key_order()
     with pytest.raises(OperationalError, match="deadlock"):
         race("postgres", "same_keys_among_many")

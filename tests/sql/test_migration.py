@@ -11,12 +11,12 @@ from django.db.migrations import AddConstraint, AddIndex, RunSQL
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import CheckConstraint, JSONField, UniqueConstraint
 
-from jobqueue.models import Attempt, Job, Pause, Worker
+from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.models.fields import MomentField
 from jobqueue.testing.contract.harness import finish, put, take_one
 from tests.conftest import make_sql_backend
 
-TABLES = {model._meta.db_table: model for model in (Job, Attempt, Pause, Worker)}
+TABLES = {model._meta.db_table: model for model in (Job, Attempt, Metric, Pause, Relay, Worker)}
 
 CANONICAL = [
     "id",

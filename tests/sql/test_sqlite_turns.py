@@ -140,3 +140,26 @@ def test_a_child_has_a_turn_of_its_own(backend):
             free.join(10)
             os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_jobs_that_hold_the_lock_one_after_another_leave_room_for_others(backend):
+    """As a worker's renewals need it: whoever tries for the lock from outside gets it within a few turns."""
+    over, turns = threading.Event(), []
+
+    def work(_):
+        while not over.is_set():
+            with backend.atomic_attempt():
+                turns.append(SYSTEM.monotonic())
+                over.wait(0.05)
+
+    thread = threading.Thread(target=in_threads, args=(1, work))
+    thread.start()
+    waited = []
+    for _ in range(6):
+        before = len(turns)
+        put(backend)
+        waited.append(len(turns) - before)
+    over.set()
+    thread.join(30)
+    assert max(waited) <= 4
+    assert Job.objects.count() == 6

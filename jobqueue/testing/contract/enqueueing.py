@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -42,6 +44,26 @@ class EnqueueContract(Contract):
         later, then = put_all(backend, draft(delay=timedelta(minutes=5)), draft(scheduled_at=NOON + timedelta(days=1)))
         assert job(backend, later).scheduled_at == NOON + timedelta(minutes=5)
         assert job(backend, then).scheduled_at == NOON + timedelta(days=1)
+
+    def test_many_that_differ_in_everything_are_each_stored_as_drafted(self, backend: Backend) -> None:
+        said: dict[str, Any] = {
+            "queue": "images",
+            "priority": 2,
+            "payload": '{"image_id": 8}',
+            "payload_version": 3,
+            "unique_key": "eight",
+            "max_retries": 7,
+            "timeout": timedelta(seconds=1.5),
+            "tenant": "acme",
+            "parent_id": "P" * 26,
+            "context": '{"language": "de"}',
+            "expires_at": NOON + timedelta(hours=1),
+        }
+        kinds = [{}, said, {"idempotency_key": "nine"}, {"delay": timedelta(minutes=5)}, {"scheduled_at": NOON}]
+        alone = [job(backend, put(backend, **kind)) for kind in kinds]
+        backend.purge([one.id for one in alone])
+        many = [job(backend, job_id) for job_id in put_all(backend, *(draft(**kind) for kind in kinds))]
+        assert [replace(one, id="") for one in many] == [replace(one, id="") for one in alone]
 
     def test_nothing_is_stored_for_nothing(self, backend: Backend) -> None:
         assert backend.enqueue([]) == []

@@ -22,6 +22,7 @@ from jobqueue.testing.contract.harness import (
     put,
     put_all,
     receipts,
+    request,
     settle,
     take,
     take_one,
@@ -109,11 +110,14 @@ class RaceContract(Contract):
         start = threading.Barrier(2)
 
         def enqueue(order: list[str]) -> list[list[str]]:
-            ids = []
+            ids: list[list[str]] = []
             for turn in range(3):
                 backend.get("nosuch")  # the connection is there before the race begins
                 drafts = [draft(idempotency_key=f"{turn}-{key}") for key in order]
-                start.wait(30)
+                try:
+                    start.wait(30)
+                except threading.BrokenBarrierError:
+                    return ids  # the other thread failed, and says how
                 try:
                     ids.append([one.id for one in backend.enqueue(drafts)])
                 except BaseException:
@@ -155,6 +159,20 @@ class RaceContract(Contract):
         assert (handled.done, refused) == ((claim.id,), ())
         row = job(backend, claim.id)
         assert (row.status, row.end_reason) == (JobStatus.FAILED, "cancelled")
+
+    def test_race_cancel_turn(self, backend: Backend) -> None:
+        put_all(backend, *(draft() for _ in range(6)))
+        claims = take(backend, 3)
+        offers = [completed(claims[0]), failing(claims[1]), completed(claims[2])]
+        _, turn = overlapping(
+            backend, lambda: backend.cancel([claims[0].id]), lambda: backend.cycle("me", offers, request(3))
+        )
+        assert (turn.refused, len(turn.claims)) == ((), 3)
+        assert turn.postponed in ((), (offers[0],))
+        again = backend.cycle("me", turn.postponed)
+        assert (again.refused, again.postponed) == ((), ())
+        statuses = [job(backend, claim.id).status for claim in claims]
+        assert statuses == [JobStatus.COMPLETED, JobStatus.QUEUED, JobStatus.COMPLETED]
 
     def test_race_settle_cancel(self, backend: Backend) -> None:
         put(backend)

@@ -31,6 +31,8 @@ from jobqueue.testing.contract.harness import (
     take_one,
 )
 
+LAST = '{"percent": 100}'
+
 
 def report_of(claim: Claim, text: str = '{"percent": 50}') -> Progress:
     """Say that a claim's work is half done."""
@@ -174,6 +176,27 @@ class WatchContract(Contract):
         assert finish(backend, claim)
         assert job(backend, claim.id).progress == {"percent": 100}
 
+    def test_a_settlement_carries_the_last_report(self, backend: Backend) -> None:
+        put_all(backend, draft(), draft(), draft(), draft())
+        done, failed, silent, atomic = claims = take(backend)
+        backend.progress([report_of(claim) for claim in claims])
+        offers = [completed(done, "7"), failing(failed)]
+        assert settle(backend, *(one._replace(progress=LAST) for one in offers), completed(silent)) == ()
+        with backend.atomic_attempt():
+            backend.settle_in_transaction(completed(atomic)._replace(progress=LAST))
+        percents = [job(backend, claim.id).progress["percent"] for claim in claims]  # type: ignore[index]
+        assert percents == [100, 100, 50, 100]
+        assert (job(backend, done.id).result, job(backend, failed.id).status) == (7, JobStatus.QUEUED)
+
+    def test_the_report_of_a_refused_settlement_changes_nothing(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend)
+        backend.progress([report_of(claim)])
+        assert finish(backend, claim)
+        late = completed(claim)._replace(progress=LAST)
+        assert settle(backend, late) == (late,)
+        assert job(backend, claim.id).progress == {"percent": 50}
+
     def test_no_reports_are_no_trouble(self, backend: Backend) -> None:
         backend.progress([])
 
@@ -213,6 +236,16 @@ class WatchContract(Contract):
         )
         assert len(swept.ended) == 1
         assert (job(backend, claim.id).status, job(backend, claim.id).progress) == (JobStatus.QUEUED, None)
+
+    def test_race_cancel_progress(self, backend: Backend) -> None:
+        put_all(backend, draft(), draft())
+        locked, free = take(backend)
+        reports = [report_of(locked), report_of(free)]
+        _, left = overlapping(backend, lambda: backend.cancel([locked.id]), lambda: backend.progress(reports))
+        assert left in ((), (reports[0],))
+        assert job(backend, free.id).progress == {"percent": 50}
+        assert backend.progress(left) == ()
+        assert job(backend, locked.id).progress == {"percent": 50}
 
     # The transaction of an atomic handler
 

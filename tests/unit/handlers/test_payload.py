@@ -308,6 +308,11 @@ def test_an_upgraders_failure_is_told_by_its_class():
         PEOPLE.load('{"whom":"Ada"}', 1)
 
 
+def test_a_version_that_never_was_is_refused_at_once():
+    with pytest.raises(PayloadInvalid, match="leads on from payload version -2147483648"):
+        PEOPLE.load('{"whom":"Ada"}', -(2**31))
+
+
 # Errors keep quiet
 
 

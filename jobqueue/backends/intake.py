@@ -1,0 +1,121 @@
+"""The shared database's side of a relay: it takes batches of other outboxes in, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import DataError, IntegrityError, transaction
+from django.db.models import Q
+
+from jobqueue.backends.sql import SqlBackend
+from jobqueue.errors import RelayInCircle
+from jobqueue.models import Attempt, Job, Relay
+from jobqueue.policy.redaction import redact_text
+from jobqueue.records import Dead, Stopped
+from jobqueue.records.relay import Batch, Refused
+from jobqueue.states import ACTIVE, JobStatus
+
+_AGAIN = {
+    "status": JobStatus.QUEUED.value,
+    "lease_owner": None,
+    "lease_until": None,
+    "cancel_requested_at": None,
+}
+
+
+class Intake:
+    """Takes jobs in with their ids, columns and history.
+
+    A batch is stored whole, with its name, in one transaction. Whatever dies after that, and however long it takes to
+    come back, the name tells that it was stored: also when its jobs have run and are purged.
+    """
+
+    def __init__(self, backend: SqlBackend) -> None:
+        self._backend = backend
+        self._jobs = Job.objects.using(backend.alias)
+        self._relays = Relay.objects.using(backend.alias)
+
+    def receive(self, source: str, take: Callable[[], Batch | None]) -> tuple[Batch, Mapping[str, Refused]] | None:
+        """Store the next batch of an outbox, and say which of its jobs were refused; ``None`` where nothing was done.
+
+        The row of the outbox is locked while ``take`` asks for the batch. So a relay that stood still meanwhile is told
+        what is on its way now, and cannot come back with what another one has brought.
+        """
+
+        def work() -> tuple[Batch, Mapping[str, Refused]] | None:
+            row = self._relays.filter(pk=source).select_for_update(skip_locked=True).first()
+            if row is not None and row.is_own:
+                raise RelayInCircle(self._backend.alias)
+            batch = None if row is None else take()
+            if row is None or batch is None:
+                return None
+            if batch.jobs and batch.holder != row.batch:
+                row.refused = self._store(batch)
+                row.batch, row.relayed_at = batch.holder, self._backend.now()
+                row.save(using=self._backend.alias)
+            return batch, {job_id: Refused(JobStatus(one[0]), *one[1:]) for job_id, one in row.refused.items()}
+
+        self._introduce(source)
+        return self._backend.operate(work)
+
+    def _introduce(self, source: str) -> None:
+        with self._backend.reporting():
+            if not self._relays.filter(pk=source).exists():
+                self._relays.bulk_create([Relay(source=source, is_own=False)], ignore_conflicts=True)
+
+    def _store(self, batch: Batch) -> dict[str, list[str]]:
+        """Store jobs in order of id, and say which were refused, with status, reason and error."""
+        now = self._backend.now()
+        jobs = [Job(**{**row, **_AGAIN, "scheduled_at": _due_at(row, now), "updated_at": now}) for row in batch.jobs]
+        try:
+            with transaction.atomic(using=self._backend.alias):
+                self._jobs.bulk_create(jobs, ignore_conflicts=True)
+        except (DataError, IntegrityError):
+            pass  # only one at a time tells which is in the way
+        there = set(self._jobs.filter(pk__in=[job.pk for job in jobs]).values_list("pk", flat=True))
+        refused = {job.pk: one for job in jobs if job.pk not in there and (one := self._store_alone(job))}
+        Attempt.objects.using(self._backend.alias).bulk_create(
+            [Attempt(**row) for row in batch.attempts if row["job_id"] not in refused], ignore_conflicts=True
+        )
+        return refused
+
+    def _store_alone(self, job: Job) -> list[str] | None:
+        """Store one job, or say why not."""
+        try:
+            with transaction.atomic(using=self._backend.alias):
+                job.save(using=self._backend.alias, force_insert=True)
+        except (DataError, IntegrityError) as error:
+            return self._duplicate(job) or _kept(Dead("not relayed"), _told(error))
+        return None
+
+    def _duplicate(self, job: Job) -> list[str] | None:
+        """Say which job over here has the key of one that came, if that is why it was refused."""
+        by_key = Q(idempotency_key=job.idempotency_key) if job.idempotency_key is not None else Q(pk=None)
+        if job.unique_key is not None:
+            by_key |= Q(unique_key=job.unique_key, status__in=sorted(ACTIVE))
+        holder = self._jobs.filter(by_key).order_by("pk").first()
+        if holder is None:
+            return None
+        whose = f"Job {holder.pk} of type {holder.type!r} in the shared database has its key"
+        if holder.type != job.type:
+            return _kept(Dead("not relayed"), f"{whose}; another type's work would be lost.")
+        differs = ", and other payload" if holder.payload != job.payload else ""
+        return _kept(Stopped("duplicate"), f"{whose}{differs}; it stands for this one.")
+
+
+def _kept(decision: Dead | Stopped, error: str) -> list[str]:
+    """Say as what a job stays where it came from: JSON, for it is stored with the batch."""
+    status = JobStatus.FAILED if isinstance(decision, Stopped) else JobStatus.DEAD_LETTER
+    return [status.value, decision.reason, error]
+
+
+def _due_at(row: Mapping[str, Any], now: datetime) -> datetime:
+    """Say when a job is due over here: one that was due at once is, whatever the other clock showed."""
+    due_at: datetime = row["scheduled_at"]
+    return min(due_at, now) if due_at <= row["created_at"] else due_at
+
+
+def _told(error: Exception) -> str:
+    return f"The shared database refused it: {redact_text(str(error).strip().splitlines()[0])}"

@@ -1,0 +1,151 @@
+"""What it costs to see how deep the queue is: as much as is counted, and nothing for what lies behind a cap."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connections
+
+from jobqueue.policy import stretches
+from jobqueue.testing.contract.harness import draft, put_all
+from tests.conftest import make_sql_backend
+from tests.sql.test_plans import (
+    FAR_AHEAD,
+    FEW,
+    MANY,
+    RUNNING,
+    Explained,
+    Steps,
+    analyse,
+    blocks,
+    costlier,
+    fill,
+    most_rows,
+    undone,
+    walks,
+)
+
+CAP = 100
+#: What is due and what is not are counted apart, each with one more than the cap; and a probe a priority besides.
+MOST_ROWS = 25 * CAP
+
+
+def due_jobs(alias, count):
+    fill(alias, count)
+
+
+def due_jobs_of_one_priority(alias, count):
+    fill(alias, count, priority="5")
+
+
+def future_jobs(alias, count):
+    fill(alias, count, scheduled_at=f"'{FAR_AHEAD}'")
+
+
+def running_jobs(alias, count):
+    fill(alias, count, lease_until=f"'{FAR_AHEAD}'", **RUNNING)
+
+
+def completed_jobs(alias, count):
+    fill(alias, count, status="'completed'")
+    fill(alias, 20, name="some")
+
+
+def many_queues(alias, count):
+    fill(alias, count, queue="'queue-' || (i / 100)")
+
+
+#: A moment of its own for each job, all of them past.
+MOMENTS = {
+    "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', 1500000000 + i, 'unixepoch')",
+    "postgresql": "to_timestamp(1500000000 + i)",
+}
+
+
+def many_queues_of_few_jobs(alias, count):
+    """Of which Postgres, while it knows nothing of the table, would rather walk the claim's index for each."""
+    names = {"queue": "'queue-' || (i % 4999)", "type": "'type-' || (i % 4999)"}
+    status = "CASE WHEN i % 5 = 0 THEN 'queued' ELSE 'completed' END"
+    fill(alias, count, **names, status=status, scheduled_at=MOMENTS[connections[alias].vendor])
+
+
+CROWDS = [due_jobs, due_jobs_of_one_priority, future_jobs, running_jobs, completed_jobs, many_queues]
+each_crowd = pytest.mark.parametrize("crowd", CROWDS, ids=lambda crowd: crowd.__name__)
+
+
+def look(backend, measured):
+    """Look how deep the queue is, at no more than ten of its parts."""
+    with measured("depths"):
+        found = backend.depths(cap=CAP, most=10)
+    assert 1 <= len(found) <= 10
+    assert all(one.queued <= CAP for one in found)
+
+
+def steps():
+    backend = make_sql_backend("default", None)
+    with undone("default"):
+        found = Steps(connections["default"])
+        look(backend, found)
+    return found
+
+
+@pytest.mark.sqlite
+@each_crowd
+def test_a_look_on_sqlite_costs_the_same_among_fifty_times_as_many(fresh, crowd):
+    fresh("default")
+    crowd("default", FEW)
+    few = steps()
+    fresh("default")
+    crowd("default", MANY)
+    assert costlier(steps(), few, one_pass=0) == {}
+    analyse("default")
+    assert costlier(steps(), few, one_pass=0) == {}
+
+
+def plans():
+    backend = make_sql_backend("postgres", None)
+    explained = Explained("postgres")
+    with undone("postgres"):
+        look(backend, explained)
+    return [one for one in explained.plans if "job_queue_pause" not in one[1]]
+
+
+@pytest.mark.postgres
+@each_crowd
+def test_a_look_on_postgres_costs_the_same_among_fifty_times_as_many(fresh, crowd):
+    fresh("postgres")
+    crowd("postgres", FEW)
+    few = blocks(plans())
+    fresh("postgres")
+    crowd("postgres", MANY)
+    for prepare in (lambda: None, lambda: analyse("postgres")):
+        prepare()
+        found = plans()
+        assert len(found) == 6  # which there are, what waits and what runs, for their values and for any
+        assert costlier(blocks(found), few, one_pass=0) == {}
+        assert most_rows(found) < MOST_ROWS
+        assert walks(found) == set()
+
+
+@pytest.mark.postgres
+def test_postgres_looks_for_few_jobs_of_many_kinds_in_the_index_of_their_kind(fresh):
+    fresh("postgres")
+    many_queues_of_few_jobs("postgres", 120_000)
+    for prepare in (lambda: None, lambda: analyse("postgres")):
+        prepare()
+        told = str(plans())
+        assert "'job_queue_ready_type'" in told
+        assert "'job_queue_ready'" not in told
+
+
+def test_many_groups_are_counted_less_far_each(queue, monkeypatch):
+    monkeypatch.setattr(stretches, "COUNTED_TOGETHER", 12)
+    for number in range(4):
+        put_all(queue, *(draft(queue=f"queue-{number}") for _ in range(1 + 2 * number)))
+    assert [(one.queued, one.capped, one.due) for one in queue.depths()] == [
+        (1, False, 1),
+        (3, False, 3),
+        (3, True, 3),
+        (3, True, 3),
+    ]
+    assert [one.queued for one in queue.depths(most=2)] == [1, 3]
+    assert [one.queued for one in queue.depths(cap=2)] == [1, 2, 2, 2]
