@@ -18,6 +18,7 @@ from jobqueue.handlers.declared import Exceptions, aliases_of, lease_of, options
 from jobqueue.handlers.keys import payload_key
 from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.payload import Upgrader
+from jobqueue.handlers.reconciler import Compare, Reconciler, Subject
 from jobqueue.handlers.registry import JobType, job_type, registry
 from jobqueue.policy.retry import Delay, Exponential, Seconds
 from jobqueue.receipts import Receipt
@@ -27,6 +28,7 @@ P = ParamSpec("P")
 E = ParamSpec("E")
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", bound=Compare)
 
 
 class Handler(Generic[P, R, E]):
@@ -53,13 +55,13 @@ class Handler(Generic[P, R, E]):
         """Return this handler with other options for what it enqueues: queue, priority, delay, scheduled_at,
         expires_at, max_retries, timeout, tenant, idempotency_key, unique_key. Raises InvalidOption.
         """
-        unknown = sorted(options.keys() - OPTION_NAMES)
-        if unknown:
-            raise InvalidOption(unknown[0], f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
+        if not options.keys() <= OPTION_NAMES:
+            unknown = min(options.keys() - OPTION_NAMES)
+            raise InvalidOption(unknown, f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
         if options.get("scheduled_at") is not None:
             options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
         bound = object.__new__(type(self))
-        bound.__dict__ |= self.__dict__ | {"options": self.options.but(**options)}
+        bound.__dict__.update(self.__dict__, options=self.options.but(**options))
         return bound
 
     def draft(self, *args: E.args, **kwargs: E.kwargs) -> Draft:
@@ -86,7 +88,7 @@ class Handler(Generic[P, R, E]):
         """
         if self.options.idempotency_key is not None or self.options.unique_key is not None:
             raise InvalidOption("key", "cannot be the same for many jobs; draft each with a key of its own")
-        return admit([self._draft(payload) for payload in payloads])
+        return admit(self.job_type.decide_all(self.options, payloads))
 
     def key(self, *names: str, nonce: str = "", **values: Any) -> str:
         """Make an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.
@@ -97,6 +99,19 @@ class Handler(Generic[P, R, E]):
         if missing:
             raise InvalidOption(missing[0], "is to be part of the key, but has no value")
         return payload_key(self.name, {name: values[name] for name in names or values}, nonce)
+
+    def reconciler(self, *, subject: Subject | None = None) -> Callable[[C], C]:
+        """Offer a comparison of completed jobs with the world, for ``manage.py jobqueue reconcile``.
+
+        Decorates a function of a job's payload and its stored result, which returns ``None``, or a sentence that says
+        what differs. Of the jobs with one ``subject``, of whatever type, only the last is compared.
+        """
+
+        def offer(compare: C) -> C:
+            registry.offer(self.job_type, Reconciler(compare, subject))
+            return compare
+
+        return offer
 
     def _draft(self, payload: object) -> Draft:
         return self.job_type.decide(self.options, payload)
@@ -170,6 +185,7 @@ def job(
     aliases: Sequence[str] = (),
     lease: Seconds | None = None,
     atomic: bool = False,
+    editable: bool = True,
     **defaults: Any,
 ) -> MakesHandler: ...
 def job(
@@ -184,6 +200,7 @@ def job(
     aliases: Sequence[str] = (),
     lease: Seconds | None = None,
     atomic: bool = False,
+    editable: bool = True,
     **defaults: Any,
 ) -> Any:
     """Make a handler of a function, bare or with options.
@@ -193,25 +210,17 @@ def job(
     ``retry_on`` and ``discard_on`` say which exceptions are worth another attempt. ``version`` and
     ``upgraders`` let payloads evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how
     long a worker that is not heard of keeps such a job. ``atomic`` runs the handler and its completion in one
-    transaction of the queue's database: what it writes there happens exactly once.
+    transaction of the queue's database: what it writes there happens exactly once. ``editable=False`` keeps operators
+    from changing the payload of such a job.
     """
     if callable(name):
         return job()(name)
     options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
     names, length = aliases_of(aliases), lease_of(lease)
+    given: dict[str, Any] = {"version": version, "upgraders": upgraders, "atomic": atomic, "editable": editable}
 
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
-        made = job_type(
-            function,
-            name,
-            options=options,
-            policy=policy,
-            aliases=names,
-            version=version,
-            upgraders=upgraders,
-            lease=length,
-            atomic=atomic,
-        )
+        made = job_type(function, name, options=options, policy=policy, aliases=names, lease=length, **given)
         registry.add(made)
         return handler_of(made)
 
@@ -262,8 +271,8 @@ def enqueue_on_commit(
 
 
 def get(job_id: str) -> JobRecord:
-    """Read one job with its history; raise JobNotFound if there is none."""
-    found = backends.current().get(job_id)
+    """Read one job with its history, also where it was relayed to; raise JobNotFound if there is none."""
+    found = backends.look_up(job_id)
     if found is None:
         raise JobNotFound(job_id)
     return found

@@ -1,21 +1,28 @@
-"""What an operator may do: retry, cancel and purge by id or by filter, pause and resume."""
+"""What an operator may do: retry, amend, cancel and purge by id or by filter, edit a payload, pause and resume."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from jobqueue import backends
-from jobqueue.errors import InvalidOption
+from jobqueue.errors import InvalidOption, NotEditable, duration
+from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
-from jobqueue.records import Filter, Handled, Refusal, Scope
+from jobqueue.handlers.options import reason as check_reason
+from jobqueue.handlers.registry import registry
+from jobqueue.policy.retry import Seconds
+from jobqueue.records import Amendment, Filter, Ground, Handled, Refusal, Scope
 from jobqueue.states import ACTIVE, JobStatus, Move, sources
 
 BATCH = 500
 
 #: Which statuses each verb takes where a filter names none. A cancelled job is retried by its id or its status only.
 RETRIED = frozenset({JobStatus.DEAD_LETTER})
+AMENDED = frozenset({JobStatus.QUEUED})
 CANCELLED = ACTIVE
 PURGED = frozenset(JobStatus) - ACTIVE
 
@@ -23,9 +30,36 @@ Told = Callable[[int], object]
 _Verb = Callable[[Sequence[str]], Handled]
 
 
-def retry(ids: Iterable[str], told: Told | None = None) -> Handled:
-    """Put failed jobs and dead letters back into their queues; ``told`` hears how many are dealt with."""
-    return _each(_retry, _batches(ids), told)
+def retry(ids: Iterable[str], told: Told | None = None, every: Seconds = 0, after: Seconds = 0) -> Handled:
+    """Put failed jobs and dead letters back into their queues; ``told`` hears how many are dealt with.
+
+    The first is due ``after`` so long, and each of the others ``every`` later than the one before it.
+    """
+    return _each(_retrying(every, after), _batches(ids), told)
+
+
+def retry_edited(job_id: str, payload: object, seen: datetime | None = None) -> Handled:
+    """Put one failed job or dead letter back with another payload, JSON data that fits its type as of today.
+
+    What the payload was before stays in the job's context. With ``seen``, its ``updated_at`` as the caller has read it,
+    a job that has changed since is left alone. Raises NotEditable for a type that does not want that,
+    UnknownJobType for one whose form is not known here, and PayloadUnfit or PayloadRefused for a payload that will not
+    do; then nothing is changed.
+    """
+    backend = backends.current()
+    found = backend.get(job_id)
+    if found is None:
+        return Handled(refused=(Ground.MISSING.refusal(job_id),))
+    kind = registry.get(found.type)
+    if not kind.editable:
+        raise NotEditable(found.type)
+    edited = kind.payload.dump_edited(payload)
+    return _woken(backend.retry_edited(job_id, edited, kind.payload.version, seen))
+
+
+def amend(ids: Iterable[str], amendment: Amendment, told: Told | None = None) -> Handled:
+    """Change when, where or how soon queued jobs are run. Raises InvalidOption for what no job can have."""
+    return _each(_amending(amendment), _batches(ids), told)
 
 
 def cancel(ids: Iterable[str], told: Told | None = None) -> Handled:
@@ -38,9 +72,14 @@ def purge(ids: Iterable[str], told: Told | None = None) -> Handled:
     return _each(backends.current().purge, _batches(ids), told)
 
 
-def retry_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
+def retry_matching(wanted: Filter, limit: int | None = None, told: Told | None = None, every: Seconds = 0) -> Handled:
     """Retry the first ``limit`` jobs of those a filter lets through: dead letters, unless it names statuses."""
-    return _each(_retry, _found(retriable(wanted), limit), told)
+    return _each(_retrying(every), _found(retriable(wanted), limit), told)
+
+
+def amend_matching(wanted: Filter, amendment: Amendment, limit: int | None = None, told: Told | None = None) -> Handled:
+    """Amend the first ``limit`` jobs of those a filter lets through: queued ones."""
+    return _each(_amending(amendment), _found(amendable(wanted), limit), told)
 
 
 def cancel_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
@@ -58,6 +97,11 @@ def retriable(wanted: Filter) -> Filter:
     return _narrowed(wanted, RETRIED, sources(Move.REVIVE), "retried")
 
 
+def amendable(wanted: Filter) -> Filter:
+    """Narrow a filter to what ``amend_matching`` takes."""
+    return _narrowed(wanted, AMENDED, AMENDED, "amended")
+
+
 def cancellable(wanted: Filter) -> Filter:
     """Narrow a filter to what ``cancel_matching`` takes."""
     return _narrowed(wanted, CANCELLED, CANCELLED, "cancelled")
@@ -71,7 +115,8 @@ def purgeable(wanted: Filter) -> Filter:
 def pause(scope: Scope, name: str, reason: str = "") -> bool:
     """Let workers take no more from a queue or of a type; say whether that is new."""
     check_name(scope.value, name)
-    return backends.current().pause(scope, name, reason)
+    check_reason("reason", reason)
+    return backends.current().pause(scope, name, reason.strip())
 
 
 def resume(scope: Scope, name: str) -> bool:
@@ -83,10 +128,34 @@ def resume(scope: Scope, name: str) -> bool:
     return was_paused
 
 
-def _retry(ids: Sequence[str]) -> Handled:
-    backend = backends.current()
-    handled = backend.retry(ids)
+def _retrying(every: Seconds, after: Seconds = 0) -> _Verb:
+    """Make a verb that goes on with its pace from batch to batch."""
+    step, due_in = duration(every, "every"), duration(after, "after")
+
+    def retry_batch(ids: Sequence[str]) -> Handled:
+        nonlocal due_in
+        handled = _woken(backends.current().retry(ids, due_in, step))
+        due_in += len(ids) * step
+        return handled
+
+    return retry_batch
+
+
+def _amending(amendment: Amendment) -> _Verb:
+    said = {"queue": amendment.queue, "priority": amendment.priority, "scheduled_at": amendment.scheduled_at}
+    changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    if not changes and not amendment.now:
+        raise InvalidOption("amendment", "changes nothing")
+    if amendment.now and amendment.scheduled_at is not None:
+        raise InvalidOption("scheduled_at", "cannot go with now: give one of them")
+    checked = replace(amendment, scheduled_at=in_utc(Options(**changes).scheduled_at))
+    return lambda ids: _woken(backends.current().amend(ids, checked))
+
+
+def _woken(handled: Handled) -> Handled:
+    """Have the workers look, once it is committed, where something may be due by now."""
     if handled.done:
+        backend = backends.current()
         backend.on_commit(backend.wake)
     return handled
 

@@ -35,7 +35,7 @@ class Receipt(Stored):
         end = None if timeout is None else SYSTEM.monotonic() + duration(timeout, "timeout").total_seconds()
         pause = _FIRST_PAUSE
         while True:
-            record = backend.get(self.id)
+            record = backends.look_up(self.id)
             if record is None:
                 raise JobNotFound(self.id)
             if record.status not in ACTIVE:
