@@ -10,6 +10,8 @@ from datetime import timedelta
 from random import SystemRandom
 from typing import Any, NamedTuple
 
+from django.db.transaction import TransactionManagementError
+
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import Cancel, Interrupted, LeaseLost, PayloadInvalid, PayloadTooNew, Snooze, StopReason
@@ -49,17 +51,22 @@ class Outcome(NamedTuple):
 class Running:
     """An attempt while it runs; what its context asks for goes through here."""
 
-    __slots__ = ("_report", "assignment", "began", "children", "kind", "reason")
+    __slots__ = ("_report", "assignment", "began", "children", "is_at_work", "kind", "reason", "reported")
 
     def __init__(self, assignment: Assignment, report: Callable[[Assignment, str], None]) -> None:
         self.assignment = assignment
         self.began = SYSTEM.monotonic()
+        #: Whether its turn has come; an atomic handler may wait in line before.
+        self.is_at_work = False
         self.children: tuple[Draft, ...] = ()
         self.kind: JobType | None = None
         self.reason: StopReason | None = None
+        #: What it reported last. Reports travel behind outcomes, and are refused once the job has ended.
+        self.reported: str | None = None
         self._report = report
 
     def report(self, text: str) -> None:
+        self.reported = text
         self._report(self.assignment, text)
 
     def stop_reason(self) -> StopReason | None:
@@ -77,6 +84,10 @@ class Running:
         made = completed(self.assignment, dump_result(value))
         return made._replace(children=self.children) if self.children else made
 
+    def with_report(self, made: Settlement) -> Settlement:
+        """Have a settlement carry the last report."""
+        return made if self.reported is None else made._replace(progress=self.reported)
+
 
 def perform(running: Running) -> Outcome:
     """Run a handler to its end, whatever that is."""
@@ -85,6 +96,7 @@ def perform(running: Running) -> Outcome:
         with _surroundings(running.assignment.context):
             if kind.atomic:
                 return _in_transaction(kind, running)
+            running.is_at_work = True
             return Outcome(running.completed(kind.call(running.assignment, running)))
     except BaseException as error:  # SystemExit too is the end of this attempt, and not of the worker
         return judged(running, error)
@@ -95,6 +107,7 @@ async def perform_async(running: Running) -> Outcome:
     try:
         kind = running.kind = registry.get(running.assignment.type)
         with _surroundings(running.assignment.context):
+            running.is_at_work = True
             return Outcome(running.completed(await kind.call(running.assignment, running)))
     except BaseException as error:
         return judged(running, error)
@@ -103,11 +116,18 @@ async def perform_async(running: Running) -> Outcome:
 def _in_transaction(kind: JobType, running: Running) -> Outcome:
     """Run a handler in one transaction with its own completion, which is the last thing the transaction does."""
     backend = backends.current()
+    is_within_another = backend.in_atomic()
     with backend.atomic_attempt():
-        settlement = running.completed(kind.call(running.assignment, running))
+        running.is_at_work = True
+        settlement = running.with_report(running.completed(kind.call(running.assignment, running)))
         followed = backend.settle_in_transaction(settlement)
         if followed:
             backend.on_commit(backend.wake)
+    if backend.in_atomic() and not is_within_another:  # what we left was the handler's own, within ours
+        raise TransactionManagementError(
+            f"The handler of job {running.assignment.id} left a transaction open, so that neither what it wrote nor "
+            "its completion was committed. Leave each atomic block that it enters."
+        )
     return Outcome(settlement, stored=True, followed=followed)
 
 
@@ -120,6 +140,8 @@ def judged(running: Running, error: BaseException) -> Outcome:
         return Outcome(None)
     if asked is StopReason.SHUTDOWN:
         return Outcome(released(running.assignment, "its worker stopped"))
+    if asked is StopReason.TIME_LIMIT and not running.is_at_work:
+        return Outcome(released(running.assignment, "its time was up before its turn came"))
     decision, ending = _decision(running, error, asked), _ending(error, asked)
     failure = failure_of(
         error,

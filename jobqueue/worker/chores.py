@@ -74,10 +74,10 @@ class Chores:
         place.reach.ask(lambda: place.backend.enlist(record))
 
     def _sweep(self, now: float) -> None:
-        place, types = self._place, dict[tuple[str, int], str]()
+        place, found = self._place, dict[tuple[str, int], Expired]()
 
         def judge(expired: Expired) -> Settlement:
-            types[expired.id, expired.fence] = expired.type
+            found[expired.id, expired.fence] = expired
             return settle_expired(expired)
 
         sweep = place.reach.ask(lambda: place.backend.sweep(judge))
@@ -87,7 +87,8 @@ class Chores:
         if sweep.look_again:
             self._sweep_at = now + place.backend.second_look.total_seconds()
         if sweep.ended:
-            place.teller.tell([place.teller.swept(one, types[one.claim]) for one in sweep.ended])
+            place.books.swept((found[one.claim], one) for one in sweep.ended)
+            place.teller.tell([place.teller.swept(one, found[one.claim].type) for one in sweep.ended])
         if sweep.expired:
             logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
 

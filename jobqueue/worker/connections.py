@@ -14,38 +14,30 @@ from jobqueue.backends.sqlite_busy import give_up_turn
 logger = logging.getLogger("jobqueue")
 
 
-def refresh() -> None:
-    """Have each connection checked when the next handler first uses it: the server may have ended it meanwhile.
+def renew() -> None:
+    """Close what a handler left unusable, give up what it left in a transaction, and have the rest checked.
 
-    CONN_MAX_AGE is for requests; a slot keeps its connections as long as it has jobs.
+    That is done when the next handler first uses a connection: the server may have ended it meanwhile. CONN_MAX_AGE is
+    for requests; a slot keeps its connections as long as it has jobs.
     """
     connection: Any
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None:
+            _tidy(connection)
             connection.health_check_enabled = True
             connection.health_check_done = False
 
 
-def renew() -> None:
-    """Do both, for a thread whose next handler is not announced."""
-    tidy()
-    refresh()
-
-
-def tidy() -> None:
-    """Close what a handler left unusable, and give up what it left in a transaction."""
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is None:
-            continue
-        if _is_closed(connection):
-            _give_up(connection)
-        elif connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
-            logger.warning("A handler left a transaction open on %r; it is rolled back.", connection.alias)
-            _give_up(connection)
-        elif connection.errors_occurred:
-            _keep_if_usable(connection)
-        if connection.queries_logged:
-            connection.queries_log.clear()
+def _tidy(connection: BaseDatabaseWrapper) -> None:
+    if _is_closed(connection):
+        _give_up(connection)
+    elif connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
+        logger.warning("A handler left a transaction open on %r; it is rolled back.", connection.alias)
+        _give_up(connection)
+    elif connection.errors_occurred:
+        _keep_if_usable(connection)
+    if connection.queries_logged:
+        connection.queries_log.clear()
 
 
 def _is_closed(connection: BaseDatabaseWrapper) -> bool:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from jobqueue import signals
+from jobqueue import backends, signals
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import Interrupted, StopReason
 from jobqueue.handlers.registry import registry
@@ -22,8 +22,10 @@ from jobqueue.records import Assignment, Event, EventKind
 from jobqueue.worker import connections, wire
 from jobqueue.worker.attempt import Outcome, Running, judged, perform
 from jobqueue.worker.coroutines import Coroutines
+from jobqueue.worker.holdings import NEVER
 from jobqueue.worker.outbox import Outbox
 from jobqueue.worker.slots import Slots
+from jobqueue.worker.turns import Turns
 from jobqueue.worker.wire import Word
 
 #: A handler that computes gives the interpreter lock to its neighbours after so long; at no measurable cost.
@@ -54,6 +56,8 @@ class Executor:
         self._reporting = threading.Lock()
         self._outbox = Outbox(channel, plan.full)
         self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outbox)
+        self._turns: Turns[Running] = Turns(plan.slots, self._run, connections.give_up_all, self._outbox)
+        self._takes_turns = backends.current().takes_turns
         self._coroutines: Coroutines | None = None
         self._running: dict[Claimed, Running] = {}
         self._threads: dict[Claimed, int] = {}
@@ -79,8 +83,10 @@ class Executor:
             selector.register(self._nudged, selectors.EVENT_READ)
             next_report: float | None = None
             while True:
-                wait = None if next_report is None else max(0.0, next_report - SYSTEM.monotonic())
+                soonest = min(next_report or NEVER, self._turns.due)
+                wait = None if soonest == NEVER else max(0.0, soonest - SYSTEM.monotonic())
                 ready = {key.fileobj for key, _ in selector.select(wait)}
+                self._turns.look()
                 if self._nudged in ready:
                     self._nudged.recv(64)
                     next_report = next_report or SYSTEM.monotonic() + REPORT_EVERY
@@ -93,7 +99,7 @@ class Executor:
     def _hear(self, inbox: wire.Inbox) -> bool:
         """Read what the supervisor says; say whether to go on."""
         try:
-            data = self._channel.recv(1 << 18)
+            data = self._channel.recv(wire.AT_ONCE)
         except ConnectionResetError:
             data = b""
         if not data:
@@ -103,6 +109,7 @@ class Executor:
             if word is Word.EXIT:
                 self._receivers.finish()
                 self._slots.close()
+                self._turns.close()
                 return False
             self._told[word](content)
         return True
@@ -121,6 +128,11 @@ class Executor:
                 self._coroutines = Coroutines(self._done, self._outbox.flush)
             self._coroutines.submit(coroutines)
             several = [one for one in several if one not in coroutines]
+        if self._takes_turns:
+            in_turn = [one for one in several if registry.is_atomic(one.assignment.type)]
+            if in_turn:
+                self._turns.submit(in_turn)
+                several = [one for one in several if not registry.is_atomic(one.assignment.type)]
         if several:
             self._slots.submit(several)
 
@@ -134,7 +146,6 @@ class Executor:
                 os._exit(_BROKEN)
 
     def _run_and_tell(self, running: Running) -> None:
-        connections.refresh()
         claim, is_struck = running.assignment.claim, False
         try:
             outcome = self._interruptible(claim, running)
@@ -145,7 +156,7 @@ class Executor:
             self._struck.discard(claim)
             connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too
         else:
-            connections.tidy()
+            connections.renew()
         self._done(running, outcome)
 
     def _interruptible(self, claim: Claimed, running: Running) -> Outcome:
@@ -167,11 +178,12 @@ class Executor:
     def _done(self, running: Running, outcome: Outcome) -> None:
         self._running.pop(running.assignment.claim, None)
         if outcome.stored:
-            self._outbox.put(wire.stored_row(running.assignment.claim, outcome.followed))
+            keep = self._outbox.keep if self._takes_turns else self._outbox.put
+            keep(wire.stored_row(running.assignment.claim, outcome.followed))
         elif outcome.settlement is None:
             self._outbox.put(running.assignment.claim)
         else:
-            self._outbox.put(wire.settlement_row(outcome.settlement))
+            self._outbox.put(wire.settlement_row(running.with_report(outcome.settlement)))
 
     # Being asked to stop
 
@@ -181,15 +193,18 @@ class Executor:
             if running is not None:
                 running.reason = StopReason(reason)
                 if running.reason is not StopReason.SHUTDOWN:
-                    self._interrupt((job_id, fence))
+                    self._interrupt(running)
 
-    def _interrupt(self, claim: Claimed) -> None:
-        """Raise Interrupted in the thread of a claim, or cancel its task."""
+    def _interrupt(self, running: Running) -> None:
+        """Raise Interrupted in the thread of an attempt, or cancel its task; where it waits, have it end at once."""
+        claim = running.assignment.claim
         thread = self._threads.pop(claim, None)
         if thread is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
             self._struck.add(claim)
-        elif self._coroutines is not None:
+            return
+        self._turns.hurry(running)
+        if self._coroutines is not None:
             self._coroutines.interrupt(claim)
 
     def _drain(self, _: object) -> None:

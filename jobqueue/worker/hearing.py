@@ -44,7 +44,8 @@ class Hearing:
         self._store_at = now + STORE_PROGRESS_EVERY
         reports, self._reports = self._reports, {}
         held = [Progress(*key, self._place.owner, text) for key, text in reports.items()]
-        self._place.reach.ask(lambda: self._place.backend.progress(held))
+        locked = self._place.reach.ask(lambda: self._place.backend.progress(held))
+        self._reports = {(one.id, one.fence): one.report for one in locked or ()}  # nothing was heard meanwhile
 
     def hear(self, member: Member) -> None:
         """Take in what one executor has said."""
@@ -61,11 +62,12 @@ class Hearing:
         self._place.teller.tell_the_rest()
 
     def _outcomes(self, member: Member, rows: list[wire.Row]) -> None:
-        owner, holdings = self._place.owner, self._place.holdings
+        owner, holdings, now = self._place.owner, self._place.holdings, SYSTEM.monotonic()
         for row in rows:
             held = member.held.pop((row[0], row[1]), None)
             if held is None:
                 continue
+            self._reports.pop(held.key, None)  # the last of them comes with the outcome
             if len(row) == 4:
                 self._stored(held, row[3])
             elif held.key not in holdings.running:
@@ -73,11 +75,12 @@ class Hearing:
             elif len(row) == 2 or held.reason is StopReason.LEASE_LOST:
                 self._lost(held)
             else:
-                holdings.finish(held, wire.settlement(row, owner))
+                holdings.finish(held, wire.settlement(row, owner), now)
 
     def _stored(self, held: Held, followed: Iterable[Sequence[Any]]) -> None:
         """Note that a handler's own transaction has stored its completion."""
         self._place.holdings.drop(held.key)
+        self._place.books.completed(held)
         self._place.changed_at = SYSTEM.monotonic()
         events = [self._place.teller.completed_itself(held)]
         worker = self._place.teller.worker
@@ -86,7 +89,8 @@ class Hearing:
         self._place.teller.tell(events)
 
     def _progress(self, _member: Member, rows: list[wire.Row]) -> None:
-        self._reports.update({(row[0], row[1]): row[2] for row in rows})
+        running = self._place.holdings.running
+        self._reports.update({(row[0], row[1]): row[2] for row in rows if (row[0], row[1]) in running})
 
     def _lost(self, held: Held) -> None:
         self._place.holdings.drop(held.key)

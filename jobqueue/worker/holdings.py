@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.records import Claim, Settlement
 
@@ -15,6 +16,9 @@ Claimed = tuple[str, int]
 
 NEVER = float("inf")
 
+#: For how many seconds a settlement is left alone whose row others have locked.
+POSTPONED_FOR = 1.0
+
 #: How many characters of results travel in one statement; Postgres takes no object of 256 MB.
 _MOST_AT_ONCE = 32 * 1024 * 1024
 
@@ -24,18 +28,31 @@ def margin(lease: float) -> float:
     return min(5.0, lease / 5)
 
 
+def silence(lease: float) -> float:
+    """Say how long a database may be silent before it is asked anew over another connection.
+
+    It is half of what is left to a renewal that is due, so that there is time to try once more; and never less than a
+    second, for slow is not dead.
+    """
+    return max(1.0, (lease - lease / 3 - 2 * margin(lease)) / 2)
+
+
 class Held:
     """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
 
-    __slots__ = ("claim", "deadline", "extended", "key", "lease", "limit", "member", "reason", "since")
+    __slots__ = ("claim", "deadline", "ended", "extended", "key", "lease", "limit", "member", "reason", "since")
 
-    def __init__(self, claim: Claim, lease: float, limit: float, since: float) -> None:
+    #: When it came to something, once it has.
+    ended: float
+
+    def __init__(self, claim: Claim, lease: float, limit: float, since: float, extended: float | None = None) -> None:
         self.claim = claim
         self.key: Claimed = (claim.id, claim.fence)
         self.lease = lease
         self.limit = limit
         self.since = since
-        self.extended = since
+        #: When its lease began: at the latest when it was asked for.
+        self.extended = since if extended is None else extended
         #: When the next step is taken against it: it is asked to stop, then its executor is ended.
         self.deadline = since + limit
         self.member: Member | None = None
@@ -60,18 +77,21 @@ class Finished(NamedTuple):
 
 
 class Holdings:
-    """The claims that run, and those that are finished and wait to be stored."""
+    """The claims that run, those that are finished and wait to be stored, and those whose rows others have locked."""
 
     def __init__(self) -> None:
         self.running: dict[Claimed, Held] = {}
         self.finished: dict[Claimed, Finished] = {}
+        self.postponed: dict[Claimed, Finished] = {}
+        #: When those that were postponed are offered again.
+        self.again = NEVER
         #: No running claim has an earlier deadline.
         self.nearest = NEVER
         #: No claim has to be renewed before the one, and no lease is given up before the other.
         self.renewal = self.ends = NEVER
 
     def __len__(self) -> int:
-        return len(self.running) + len(self.finished)
+        return len(self.running) + len(self.finished) + len(self.postponed)
 
     def begin(self, several: Sequence[Held]) -> None:
         """Note claims that were just taken."""
@@ -86,13 +106,21 @@ class Holdings:
         held.since, held.deadline = now, now + held.limit
         self.nearest = min(self.nearest, held.deadline)
 
-    def finish(self, held: Held, settlement: Settlement) -> None:
-        """Note what a claim came to; it is still held, until that is stored."""
+    def finish(self, held: Held, settlement: Settlement, now: float | None = None) -> None:
+        """Note what a claim came to, as of now; it is still held, until that is stored."""
+        held.ended = SYSTEM.monotonic() if now is None else now
         self.running.pop(held.key, None)
         self.finished[held.key] = Finished(held, settlement)
 
-    def offer(self) -> list[Finished]:
-        """List what is to be stored next: all that is finished, but for results that are too much for one statement."""
+    def offer(self, now: float | None = None) -> list[Finished]:
+        """List what is to be stored next: all that is finished, but for results that are too much for one statement.
+
+        What was postponed is among it again once its time has come.
+        """
+        if self.postponed and (SYSTEM.monotonic() if now is None else now) >= self.again:
+            self.finished.update(self.postponed)
+            self.postponed.clear()
+            self.again = NEVER
         offered: list[Finished] = []
         size = 0
         for finished in self.finished.values():
@@ -102,6 +130,12 @@ class Holdings:
             offered.append(finished)
         return offered
 
+    def postpone(self, several: Iterable[Finished], now: float) -> None:
+        """Note that others have locked the rows of what was offered: it is still held, and offered again in a while."""
+        self.again = min(self.again, now + POSTPONED_FOR)
+        for finished in several:
+            self.postponed[finished.held.key] = self.finished.pop(finished.held.key)
+
     def stored(self, offered: Iterable[Finished]) -> None:
         """Forget what was stored, or refused."""
         for finished in offered:
@@ -109,9 +143,10 @@ class Holdings:
 
     def drop(self, key: Claimed) -> None:
         """Forget a claim that is lost, or settled by its own handler."""
-        self.finished.pop(key, None)
-        self.running.pop(key, None)
+        for some in (self.running, self.finished, self.postponed):
+            some.pop(key, None)
 
     def everything(self) -> list[Held]:
         """List what needs its lease."""
-        return [*self.running.values(), *(finished.held for finished in self.finished.values())]
+        finished = (*self.finished.values(), *self.postponed.values())
+        return [*self.running.values(), *(one.held for one in finished)]

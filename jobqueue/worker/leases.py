@@ -17,6 +17,9 @@ from jobqueue.worker.zygote import Zygote
 REVIEW_EVERY = 0.5
 #: Shorter jobs are not worth a look.
 REVIEW_AFTER = 0.4
+#: How often a lease that could not be renewed is tried again in as much time as is left for ending the job: not each
+#: turn, for a row may be locked for minutes, and often enough to notice in time that it has to be given up.
+_TRIES = 5
 
 
 class Leases:
@@ -66,9 +69,14 @@ class Leases:
         for held in self._place.holdings.everything():
             if held.ends - margin(held.lease) <= now:
                 self._limits.ask(held, StopReason.LEASE_LOST, grace=margin(held.lease) / 2)
-        everything = self._place.holdings.everything()
-        self._place.holdings.renewal = max(min((held.renewal for held in everything), default=NEVER), now + 0.05)
+        self._plan_next(now)
         self._trust()
+
+    def _plan_next(self, now: float) -> None:
+        """Renew when the next lease is due; one that could not be, for its row is locked, some times before its end."""
+        everything = self._place.holdings.everything()
+        soonest = now + min((margin(held.lease) for held in everything), default=0.0) / _TRIES
+        self._place.holdings.renewal = max(min((held.renewal for held in everything), default=NEVER), soonest)
 
     def _extend(self, several: Sequence[Held], lease: float) -> None:
         began = SYSTEM.monotonic()

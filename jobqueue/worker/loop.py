@@ -49,7 +49,8 @@ class Loop:
         """When the next cycle is worth it."""
         if self._place.holdings.finished:
             return 0.0
-        return self._looks[0] if self._looks and self.limit > 0 else NEVER
+        look = self._looks[0] if self._looks and self.limit > 0 else NEVER
+        return min(look, self._place.holdings.again)
 
     def woken(self) -> None:
         """Look now, and again when what producers held back has been committed."""
@@ -64,13 +65,15 @@ class Loop:
         began = SYSTEM.monotonic()
         if self.due > began or self._place.reach.is_out(began):
             return
-        offered = self._place.holdings.offer()
+        offered = self._place.holdings.offer(began)
         offers = [settlement for _, settlement in offered]
         limit = self.limit
         request = self._request(limit) if limit > 0 else None
         cycle = self._place.reach.ask(lambda: self._cycle(offers, request))
         if cycle is None:
             return
+        if cycle.postponed:
+            offered = self._but_postponed(offered, cycle.postponed)
         self._place.holdings.stored(offered)
         self._told(offered, cycle)
         if request is not None:
@@ -97,14 +100,16 @@ class Loop:
             if not offers:
                 raise
             logger.exception("A batch of settlements was refused by the database; they are stored one by one")
-        refused = [one for offer in offers for one in self._settle_alone(offer)]
-        return Cycle(tuple(refused), next_due=timedelta(0))
+        alone = [self._settle_alone(offer) for offer in offers]
+        refused = tuple(one for cycle in alone for one in cycle.refused)
+        postponed = {one.claim for cycle in alone for one in cycle.postponed}
+        return Cycle(refused, (), timedelta(0), postponed=tuple(one for one in offers if one.claim in postponed))
 
-    def _settle_alone(self, offer: Settlement) -> tuple[Settlement, ...]:
+    def _settle_alone(self, offer: Settlement) -> Cycle:
         """Store one settlement; where the database cannot hold what it says, the job is a dead letter that says so."""
         backend, owner = self._place.backend, self._place.owner
         try:
-            return backend.cycle(owner, [offer]).refused
+            return backend.cycle(owner, [offer])
         except TROUBLE:
             raise
         except DatabaseError as error:
@@ -112,25 +117,28 @@ class Loop:
             failure = Failure.of(
                 Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
             )
-            return backend.cycle(owner, [settled(held.claim, Dead("unusable result"), failure)]).refused
+            return backend.cycle(owner, [settled(held.claim, Dead("unusable result"), failure)])
 
     # What came of it
 
+    def _but_postponed(self, offered: Sequence[Finished], postponed: Sequence[Settlement]) -> list[Finished]:
+        """Leave what others have locked for later, and return the rest."""
+        locked = {one.claim for one in postponed}
+        self._place.holdings.postpone([one for one in offered if one.held.key in locked], SYSTEM.monotonic())
+        return [one for one in offered if one.held.key not in locked]
+
     def _told(self, offered: Sequence[Finished], cycle: Cycle) -> None:
-        place = self._place
-        refused = {one.claim for one in cycle.refused}
-        if place.options.drain:
-            place.awaited.update(
-                settlement.id
-                for held, settlement in offered
-                if held.key not in refused and settlement.move in _COMES_AGAIN
-            )
+        place, stored = self._place, offered
         events = []
+        if cycle.refused:
+            refused = {one.claim for one in cycle.refused}
+            stored = [one for one in offered if one.held.key not in refused]
+            events = [self._refused(one.held) for one in offered if one.held.key in refused]
+        place.books.settled(stored)
+        if place.options.drain:
+            place.awaited.update(settlement.id for _, settlement in stored if settlement.move in _COMES_AGAIN)
         if place.teller.is_heard:
-            events = [
-                self._refused(held) if held.key in refused else place.teller.stored(held, settlement)
-                for held, settlement in offered
-            ]
+            events += [place.teller.stored(held, settlement) for held, settlement in stored]
         if cycle.followed:
             place.reach.ask(place.backend.wake)
             events += place.teller.followed(cycle.followed)
@@ -142,6 +150,7 @@ class Loop:
         found = self._place.reach.ask(lambda: (self._place.backend.get(held.claim.id),))
         record = found[0] if found else None
         if record is not None and record.fence == held.claim.fence and record.status is target(Move.COMPLETE):
+            self._place.books.completed(held)
             return self._place.teller.completed_itself(held)
         return self._place.teller.lost(held)
 
@@ -158,17 +167,18 @@ class Loop:
     def _begin(self, claims: Sequence[Claim], began: float) -> None:
         if not claims:
             return
-        place = self._place
+        place, now = self._place, SYSTEM.monotonic()  # it may have taken a while to get at the database
         several = []
         for claim in claims:
             lease = self._leases.get(claim.type)
             limit = claim.timeout.total_seconds() if claim.timeout else self._limits.get(claim.type, NEVER)
-            several.append(Held(claim, lease.total_seconds() if lease else place.options.lease, limit, began))
+            several.append(Held(claim, lease.total_seconds() if lease else place.options.lease, limit, now, began))
         self.taken += len(claims)
         if place.awaited:
             place.awaited.difference_update(claim.id for claim in claims)
         place.holdings.begin(several)
         place.crew.give(several)
+        place.books.began(claims, now)
         place.teller.began(several)
 
     # Draining

@@ -11,8 +11,6 @@ from jobqueue.worker import wire
 from jobqueue.worker.holdings import NEVER, Claimed, Held
 from jobqueue.worker.wire import Word
 
-_AT_ONCE = 1 << 18
-
 
 class Member:
     """Says and hears without ever waiting for the executor: what cannot be sent at once is sent later."""
@@ -66,7 +64,7 @@ class Member:
         """Read what it says, until there is no more."""
         while not self.deaf:
             try:
-                data = self.channel.recv(_AT_ONCE)
+                data = self.channel.recv(wire.AT_ONCE)
             except BlockingIOError:
                 return
             except ConnectionResetError:
@@ -75,5 +73,5 @@ class Member:
                 self.deaf = True
                 return
             yield from self.inbox.feed(data)
-            if len(data) < _AT_ONCE:
+            if len(data) < wire.AT_ONCE:
                 return

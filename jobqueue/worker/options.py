@@ -18,6 +18,7 @@ class WorkerOptions:
     processes: int = 1
     concurrency: int = 10
     drain: bool = False
+    stop_at_eof: bool = False
     max_jobs: int | None = None
     max_jobs_per_process: int | None = None
     max_rss: int | None = None

@@ -19,12 +19,17 @@ class Outbox:
         self._channel = channel
         self._full = full
         self._outcomes: list[Any] = []
+        self._seen: list[Any] | None = None
         self._lock = threading.Lock()
 
     @property
     def pending(self) -> bool:
         """Whether outcomes wait to be sent."""
         return bool(self._outcomes)
+
+    def keep(self, outcome: Any) -> None:
+        """Keep an outcome that nobody waits for; whoever does this calls ``flush_late`` now and then."""
+        self._outcomes.append(outcome)
 
     def put(self, outcome: Any) -> None:
         """Keep an outcome for the next message."""
@@ -39,6 +44,12 @@ class Outbox:
                 batch, self._outcomes = self._outcomes, []
                 if batch:
                     self._send(pack(Word.OUTCOMES, batch))
+
+    def flush_late(self) -> None:
+        """Send the outcomes if some of them were there at the last call already."""
+        if self._outcomes is self._seen:
+            self.flush()
+        self._seen = self._outcomes or None
 
     def say(self, word: Word, content: object) -> None:
         """Send something else, at once."""

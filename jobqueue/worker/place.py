@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, InternalError, OperationalE
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy, NotMigrated
+from jobqueue.worker.books import Books
 from jobqueue.worker.crew import Crew
 from jobqueue.worker.holdings import Holdings
 from jobqueue.worker.options import WorkerOptions
@@ -33,11 +34,17 @@ class Reach:
     def __init__(self, alias: str, held: Callable[[], int], lease: float) -> None:
         self.out_until = 0.0
         self.recoveries = 0
+        self.why = ""  # it was lost
         self._alias = alias
         self._held = held
         self._lease = lease
         self._pause = 0.0
         self._since = 0.0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was out of reach when it was last asked for anything."""
+        return bool(self._pause)
 
     def is_out(self, now: float) -> bool:
         """Whether it is too early to try again."""
@@ -58,10 +65,10 @@ class Reach:
         return answer
 
     def _lost(self, error: Exception) -> None:
-        now = SYSTEM.monotonic()
+        now, self.why = SYSTEM.monotonic(), _first_line(error)
         if not self._pause:
             self._since = now
-            logger.error("The database %r is out of reach: %s", self._alias, _first_line(error))
+            logger.error("The database %r is out of reach: %s", self._alias, self.why)
         # While jobs run, their leases are at stake; a pause must not be what loses them.
         longest = min(_LONGEST_PAUSE, self._lease / 10) if self._held() else _LONGEST_PAUSE
         self._pause = min(max(_FIRST_PAUSE, 2 * self._pause), longest)
@@ -93,6 +100,7 @@ class Place:
     crew: Crew
     reach: Reach
     teller: Teller
+    books: Books = field(default_factory=Books)
     stopping: bool = False
     #: When a handler's own transaction last stored something, which no cycle of ours has seen.
     changed_at: float = 0.0

@@ -80,21 +80,41 @@ class Slots(Generic[T]):
             try:
                 item = self._waiting.popleft()
             except IndexError:
-                self._outbox.flush()
                 if self._sleep(own):
                     continue
                 break
-            # Somebody else takes what is left; or, where nothing is, sends what is finished while this item runs.
-            if (self._waiting or self._outbox.pending) and not self._on_its_way:
-                self._wake_one()
+            self._pass_on()
             self._work(item)
+            if self._is_relieved() and not self._sleep(own):
+                break
         self._end()
+
+    def _pass_on(self) -> None:
+        """Have somebody else take what is left; or, where nothing is, send what is finished while this item runs."""
+        if (self._waiting or self._outbox.pending) and not self._on_its_way:
+            self._wake_one()
+
+    @property
+    def _working(self) -> int:
+        """How many threads work, or are on their way to."""
+        return self._threads - len(self._idle)
+
+    def _is_needed(self) -> bool:
+        """Whether a thread that works is to go on."""
+        return bool(self._waiting)
+
+    def _is_relieved(self) -> bool:
+        """Whether a thread is to rest although something may wait."""
+        return False
 
     def _sleep(self, own: threading.Lock) -> bool:
         """Wait for work; say whether there is some, or the thread shall end."""
+        self._outbox.flush()
         with self._lock:
-            if self._waiting or not self._size:
+            if not self._size:
                 return bool(self._waiting)
+            if self._is_needed():
+                return True  # whether or not somebody was faster: a thread that ends is counted no more
             self._idle.append(own)
         if not own.acquire(timeout=IDLE_FOR):
             with self._lock:

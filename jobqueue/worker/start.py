@@ -8,16 +8,19 @@ import threading
 from collections.abc import Iterator
 from io import StringIO
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand
 from django.db import connections
 
 from jobqueue import backends, conf
 from jobqueue.backends.base import Backend
+from jobqueue.backends.sql import SqlBackend
 from jobqueue.errors import UnknownJobType
 from jobqueue.handlers.registry import registry
 from jobqueue.version import __version__
 from jobqueue.worker.executor import Plan
 from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.relaying import Relaying
 from jobqueue.worker.supervisor import Supervisor
 from jobqueue.worker.zygote import Zygote
 
@@ -81,6 +84,16 @@ def supervisor_of(options: WorkerOptions, zygote: Zygote | None) -> Supervisor:
     """Make the supervisor of a worker."""
     backend = backends.current()
     return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote)
+
+
+def relaying_of(options: WorkerOptions) -> Relaying:
+    """Make what runs in a worker's place where ``RELAY_TO`` names a database: it relays jobs there, and runs none."""
+    outbox, further = backends.current(), backends.shared()
+    if not (isinstance(outbox, SqlBackend) and isinstance(further, SqlBackend)):
+        raise ImproperlyConfigured(
+            "Nothing can be relayed: JOBQUEUE['RELAY_TO'] has to name a database, and JOBQUEUE['BACKEND'] to be None."
+        )
+    return Relaying(outbox, further, options)
 
 
 def known_queues(backend: Backend) -> list[str]:

@@ -17,16 +17,18 @@ from jobqueue.ids import new_owner
 from jobqueue.records import Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker import deaths
+from jobqueue.worker.bookkeeping import Bookkeeping
 from jobqueue.worker.chores import Chores
 from jobqueue.worker.crew import Crew
 from jobqueue.worker.executor import Plan
 from jobqueue.worker.hearing import Hearing
-from jobqueue.worker.holdings import Holdings
+from jobqueue.worker.holdings import POSTPONED_FOR, Holdings, silence
 from jobqueue.worker.leases import Leases
 from jobqueue.worker.limits import Limits
 from jobqueue.worker.loop import Loop
 from jobqueue.worker.member import Member
 from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.parent import Parent
 from jobqueue.worker.place import Place, Reach
 from jobqueue.worker.shutdown import Shutdown, Signals
 from jobqueue.worker.telling import Teller
@@ -75,10 +77,14 @@ class Supervisor:
         self.limits = Limits(self.place, may_kill=zygote is not None)
         self.leases = Leases(self.place, self.limits, zygote)
         self.chores = Chores(self.place, types)
+        self.bookkeeping = Bookkeeping(self.place)
         self.hearing = Hearing(self.place)
         self.shutdown = Shutdown(self.place, self.signals, has_processes=zygote is not None)
         self.ear = Ear(backend, self._selector)
+        chores = (self.chores, self.bookkeeping, self.hearing)
+        self._parts = (self.loop, self.leases, self.limits, *chores, self.shutdown, crew)
         self._recoveries = 0
+        self._reconcile_at = 0.0
         self._failed = False
 
     def run(self) -> int:
@@ -93,17 +99,22 @@ class Supervisor:
             self.leases.guard()
             self.hearing.act()
             self.chores.act()
+            self.bookkeeping.act()
             self._reconcile()
             if self.place.crew.due <= SYSTEM.monotonic() and not self.place.stopping:
                 self.place.crew.fill()
         return self._end()
 
     def _begin(self) -> None:
+        self.place.backend.bound_silence(silence(self.place.options.lease))
         self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
+        if self.place.options.stop_at_eof:
+            Parent(self.signals, self._selector)
         if self._zygote is not None:
             self._selector.register(self._zygote.channel, selectors.EVENT_READ, self._zygote)
         self.ear.open()
         self.chores.tell_news()
+        self.bookkeeping.set_clock()
         signals.worker_started.send_robust(sender=None, worker=self.place.teller.worker)
         self.place.crew.fill()
 
@@ -112,8 +123,7 @@ class Supervisor:
     def _wait(self) -> None:
         """Wait for a word, a signal, a wake-up, or the next thing that is due."""
         now = SYSTEM.monotonic()
-        parts = (self.loop, self.leases, self.limits, self.chores, self.hearing, self.shutdown, self.place.crew)
-        soonest = min(part.due for part in parts)
+        soonest = min(part.due for part in self._parts)
         if self.place.reach.is_out(now):
             soonest = max(soonest, min(self.place.reach.out_until, self.limits.due, self.shutdown.due))
         elif self.loop.limit > 0:
@@ -142,7 +152,7 @@ class Supervisor:
         elif isinstance(source, Ear):
             if source.hear():
                 self.loop.woken()
-        elif isinstance(source, Signals):
+        elif isinstance(source, (Signals, Parent)):
             source.hear()
 
     def _hear_zygote(self, zygote: Zygote) -> None:
@@ -202,7 +212,7 @@ class Supervisor:
 
     def _reconcile(self) -> None:
         """After the database was out of reach, give back what this worker holds and does not know of."""
-        if self._recoveries == self.place.reach.recoveries:
+        if self._recoveries == self.place.reach.recoveries or SYSTEM.monotonic() < self._reconcile_at:
             return
         known = {held.key for held in self.place.holdings.everything()}
         mine = self.place.reach.ask(lambda: self.place.backend.held_by(self.place.owner))
@@ -213,7 +223,9 @@ class Supervisor:
         unknown = [offer._replace(id=job_id, fence=fence) for job_id, fence in mine if (job_id, fence) not in known]
         if unknown:
             logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
-            if self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown)) is None:
+            cycle = self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown))
+            if cycle is None or cycle.postponed:  # rows that others have locked are offered again
+                self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
                 return
         self._recoveries = self.place.reach.recoveries
 
@@ -250,6 +262,7 @@ class Supervisor:
         self.hearing.act()
         self._see_off()
         self.ear.close()
+        self.bookkeeping.close()
         place.reach.ask(lambda: place.backend.dismiss(place.owner))
         if len(place.holdings):
             logger.critical(

@@ -17,6 +17,9 @@ from jobqueue.clock import from_text, to_text
 from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Followed, Settlement
 from jobqueue.states import Move
 
+#: How much is read at once; for more, the C library asks the system for memory each time, at ten times the price.
+AT_ONCE = 1 << 16
+
 _LENGTH = Struct("!I")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _MOMENTS = ("scheduled_at", "expires_at")
@@ -76,14 +79,15 @@ def assignments(rows: list[Row]) -> list[Assignment]:
 
 def settlement_row(one: Settlement) -> Row:
     """Spell out a settlement; completion, by far the most frequent, is short."""
-    if one.move is Move.COMPLETE and not one.children:
+    if one.move is Move.COMPLETE and not one.children and one.progress is None:
         return [one.id, one.fence, one.result]
     failure = one.failure and {
         **asdict(one.failure),
         "duration": _seconds(one.failure.duration),
     }
     children = [_draft_values(child) for child in one.children]
-    return [one.id, one.fence, one.result, one.move, _seconds(one.delay), one.end_reason, failure, children]
+    begun = [one.id, one.fence, one.result, one.move, _seconds(one.delay)]
+    return [*begun, one.end_reason, failure, children, one.progress]
 
 
 def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
@@ -98,7 +102,7 @@ def settlement(row: Row, owner: str) -> Settlement:
     """Read what ``settlement_row`` spelled out."""
     if len(row) == 3:
         return Settlement(row[0], row[1], owner, Move.COMPLETE, row[2])
-    job_id, fence, result, move, delay, end_reason, failure, children = row
+    job_id, fence, result, move, delay, end_reason, failure, children, progress = row
     return Settlement(
         job_id,
         fence,
@@ -110,6 +114,7 @@ def settlement(row: Row, owner: str) -> Settlement:
         failure
         and Failure(**{**failure, "ending": Ending(failure["ending"]), "duration": _length(failure["duration"])}),
         tuple(_draft(child) for child in children),
+        progress,
     )
 
 

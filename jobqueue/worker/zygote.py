@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jobqueue.clock import SYSTEM
@@ -29,6 +30,9 @@ ORPHANED_FOR = 2.0
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+#: On the kernel's scale, half of all memory; and its end.
+_DISPENSABLE = 500
+_MOST_DISPENSABLE = 1_000
 
 
 class Zygote:
@@ -196,6 +200,7 @@ class Nursery:
             signal.signal(number, _ignore)  # unlike SIG_IGN, not inherited by the programs that handlers start
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+            _stand_first()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -237,6 +242,16 @@ def _ignore(_number: int, _frame: object) -> None:
     """Leave it to the supervisor."""
 
 
+def _stand_first() -> None:
+    """Have the kernel end executors, and what their handlers start, before others where memory runs out.
+
+    The end of an executor is settled at once, that of its supervisor only when the leases are over.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        file = Path("/proc/self/oom_score_adj")
+        file.write_text(str(min(_MOST_DISPENSABLE, int(file.read_text()) + _DISPENSABLE)), encoding="ascii")
+
+
 def _end_with(work: Callable[[], None]) -> NoReturn:
     """Do a forked process's work and end it, without what its parent's interpreter would do at its end."""
     status = 1
@@ -246,6 +261,7 @@ def _end_with(work: Callable[[], None]) -> NoReturn:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # it may be on a full disk
+                stream.flush()
         os._exit(status)

@@ -62,6 +62,18 @@ def is_resting(pid: int) -> bool:
     return set(states) == {"S"}
 
 
+def until_at_rest(pid: int) -> None:
+    """Wait until a process rests for several looks on end: between two statements it does for one at most."""
+    seen = 0
+
+    def has_rested() -> bool:
+        nonlocal seen
+        seen = seen + 1 if is_resting(pid) else 0
+        return seen == 5
+
+    until(has_rested, what="a process that has nothing to do")
+
+
 def children(pid: int) -> list[int]:
     """List the living children of a process."""
     found: list[int] = []
@@ -87,11 +99,14 @@ class WorkerProcess:
         environment: dict[str, str] | None = None,
         prefix: tuple[str, ...] = (),
         constants: dict[str, Any] | None = None,
+        databases: dict[str, Any] | None = None,
+        program: tuple[str, ...] = ("django", "runworker"),
     ) -> None:
         self.log = log
         self.mark = uuid.uuid4().hex
         given = {
             "database": database_of(alias, **(database or {})),
+            "databases": databases or {},
             "jobqueue": jobqueue or {},
             "apps": list(apps),
             "constants": constants or {},
@@ -105,7 +120,7 @@ class WorkerProcess:
         }
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "django", "runworker", *options],
+                [*prefix, sys.executable, "-m", *program, *options],
                 cwd=ROOT,
                 env=os.environ | own | (environment or {}),
                 stdin=subprocess.DEVNULL,

@@ -18,7 +18,7 @@ INSTALLED_APPS = [
     "tests.worker",
     *_given["apps"],
 ]
-DATABASES = {"default": _given["database"]}
+DATABASES = {"default": _given["database"], **_given.get("databases", {})}
 JOBQUEUE = _given["jobqueue"]
 #: Module constants to be replaced, by their dotted paths.
 CONSTANTS = _given["constants"]

@@ -31,10 +31,18 @@ def open_connections(alias, worker):
     if alias == "default":
         name = connections[alias].settings_dict["NAME"]
         links = [one for pid in worker.executors for one in Path(f"/proc/{pid}/fd").iterdir()]
-        return sum(str(one.readlink()) == str(name) for one in links)
+        return sum(leads_to(one) == str(name) for one in links)
     with connections[alias].cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
         return cursor.fetchone()[0] - 3  # the test's, the supervisor's, its listener's
+
+
+def leads_to(link):
+    """Where a link of a process leads; nowhere, once it has closed that file."""
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:
+        return None
 
 
 def look(count=1):

@@ -18,14 +18,13 @@ from django.db import connections
 from jobqueue.clock import SYSTEM
 from tests.app.worker_jobs import hold, hold_once, tick
 from tests.app.worker_jobs_b import nap, nap_many
-from tests.conftest import TABLES
+from tests.conftest import ON_SQLITE, TABLES
 from tests.worker.harness import until
 
 ON_POSTGRES = pytest.mark.parametrize("alias", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 ON_A_SERVER_OF_ITS_OWN = pytest.mark.parametrize(
     "alias", [pytest.param("private", marks=pytest.mark.postgres)], indirect=True
 )
-ON_SQLITE = pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
 
 
 def do(alias, statement, *values):

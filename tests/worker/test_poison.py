@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from jobqueue.ids import new_id
 from jobqueue.records import Draft
 from tests.app.worker_jobs import USELESS, heed_async, note_run, poison, poison_async, useless
+from tests.worker.harness import until
 
 #: How each attempt ends, and what its words hold.
 POISONS = {
@@ -47,7 +49,8 @@ def test_a_poisonous_job_ends_as_a_dead_letter_and_the_worker_lives(start_worker
     assert len(ledger.entries("start", receipt.id)) == 2
     jobs.until("completed", *(note_run.enqueue(number=number) for number in range(5)))
     assert worker.stop() == 0
-    assert "Traceback" not in worker.output
+    # In each attempt an executor that has no files any more may get to say so before it is killed; nobody else says it.
+    assert worker.output.count("Traceback") <= (2 if which == "closes all files" else 0)
 
 
 @pytest.mark.parametrize("which", ["sys.exit", "KeyboardInterrupt", "os._exit"])
@@ -139,3 +142,16 @@ def test_poison_among_many_kills_nobody_else(start_worker, jobs, ledger):
         assert (row.attempts, len(jobs.history(receipt))) == (2, 2 + row.crash_count), which
     assert ledger.overlaps() == []
     assert worker.stop() == 0
+
+
+def test_where_memory_runs_out_executors_go_before_their_supervisor(start_worker, alias):
+    worker = start_worker("--processes", "2")
+    ours = [dispensable(pid) for pid in (worker.pid, worker.zygote)]
+    assert ours == [dispensable("self")] * 2
+    theirs = [min(1_000, ours[0] + 500)] * 2
+    until(lambda: [dispensable(pid) for pid in worker.executors] == theirs, what="both executors stand first")
+
+
+def dispensable(pid):
+    """How readily the kernel ends a process."""
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())

@@ -159,6 +159,15 @@ def test_with_v_0_it_says_nothing_at_all(start_worker, jobs, eventful):
     assert worker.output == ""
 
 
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_with_a_log_on_a_full_disk_it_starts_works_and_ends_well(start_worker, jobs, ledger, unbuffered):
+    full = ("sh", "-c", 'exec "$@" >/dev/full 2>&1', "sh")
+    worker = start_worker(prefix=full, environment={"PYTHONUNBUFFERED": unbuffered})
+    jobs.until("completed", nap.enqueue(seconds=0))
+    assert worker.stop() == 0
+    assert worker.output == ""
+
+
 def test_with_v_1_it_says_what_it_does_and_one_line_per_event(start_worker, jobs, alias, eventful):
     worker = start_worker(
         "--drain",

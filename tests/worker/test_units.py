@@ -12,17 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.errors import InvalidOption, StopReason
+from jobqueue.errors import Interrupted, InvalidOption, StopReason
 from jobqueue.policy.settling import completed
 from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker import slots as slots_module
 from jobqueue.worker import wire
-from jobqueue.worker.holdings import NEVER, Held, Holdings
+from jobqueue.worker.attempt import Running, judged
+from jobqueue.worker.holdings import NEVER, POSTPONED_FOR, Held, Holdings
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.outbox import Outbox
 from jobqueue.worker.slots import Slots
 from jobqueue.worker.wire import Inbox, Word, pack
+from tests.worker.harness import until
 
 TEXT = st.text(max_size=40)
 WORDS = st.sampled_from(Word)
@@ -75,6 +77,7 @@ SETTLEMENTS = st.builds(
     end_reason=maybe(TEXT),
     failure=maybe(FAILURES),
     children=st.lists(DRAFTS, max_size=2).map(tuple),
+    progress=maybe(JSON.map(json.dumps)),
 )
 
 
@@ -125,7 +128,8 @@ def test_a_lone_surrogate_ends_no_conversation():
 
 @given(settlement=SETTLEMENTS)
 def test_a_settlement_is_the_same_at_the_other_end(settlement):
-    if settlement.move is Move.COMPLETE and not settlement.children:  # its holder says nothing but its result
+    plain = settlement.move is Move.COMPLETE and not settlement.children and settlement.progress is None
+    if plain:  # its holder says nothing but its result
         settlement = settlement._replace(delay=None, end_reason=None, failure=None)
     [(word, [row])] = received([pack(Word.OUTCOMES, [wire.settlement_row(settlement)])])
     assert word is Word.OUTCOMES
@@ -270,6 +274,26 @@ def test_many_batches_in_a_row_lose_nothing(channel):
     assert bench.most <= 5
 
 
+class Beaten(Slots):
+    """Slots whose first thread to rest sees an item that another one takes before it can."""
+
+    beaten = False
+
+    def _is_needed(self):
+        is_first, self.beaten = not self.beaten, True
+        return is_first or super()._is_needed()
+
+
+def test_a_thread_whose_item_another_one_took_still_works(channel):
+    done = threading.Semaphore(0)
+    slots = Beaten(1, lambda item: done.release(), lambda: None, Outbox(channel[0], full=1_000))
+    slots.submit(["first"])
+    assert happens(done)
+    until(lambda: slots._idle or not slots._started[0].is_alive(), what="the thread rests, or has ended")
+    slots.submit(["next"])
+    assert happens(done)
+
+
 def test_a_slot_that_has_nothing_to_do_sends_what_is_finished(channel):
     ours, theirs = channel
     outbox = Outbox(ours, full=1_000)
@@ -319,6 +343,25 @@ def test_a_claim_is_held_from_its_beginning_until_its_settlement_is_stored():
     assert holdings.everything() == [one]
     holdings.stored(holdings.offer())
     assert (len(holdings), holdings.offer()) == (0, [])
+
+
+def test_what_others_have_locked_is_held_and_offered_again_after_a_while():
+    holdings, several = Holdings(), [held(number) for number in range(3)]
+    holdings.begin(several)
+    for one in several:
+        holdings.finish(one, completed(one.claim))
+    first, second, third = offered = holdings.offer(200.0)
+    holdings.postpone([first], 200.0)
+    holdings.postpone([second], 200.9)
+    holdings.stored(offered[2:])
+    assert (len(holdings), holdings.everything(), holdings.again) == (2, several[:2], 200.0 + POSTPONED_FOR)
+    assert holdings.offer(200.99) == []
+    assert holdings.offer(holdings.again) == [first, second]
+    assert holdings.again == NEVER
+    holdings.stored([first])
+    holdings.postpone([second], 201.0)
+    holdings.drop(second.held.key)
+    assert (len(holdings), holdings.offer(300.0), third.held in holdings.everything()) == (0, [], False)
 
 
 def test_a_claim_that_is_lost_is_forgotten_wherever_it_stands():
@@ -392,3 +435,15 @@ def test_the_defaults_suit_a_small_host():
 
 def test_every_reason_to_stop_reads_as_the_end_of_a_sentence():
     assert all(str(reason).startswith(("its ", "it ")) for reason in StopReason)
+
+
+# Attempts
+
+
+def test_an_attempt_whose_time_is_up_before_its_turn_came_is_given_back_unrun():
+    assignment = Assignment("J" * 26, "unheard_of", "q", "{}", 1, 1, 1, 1, "me", None, None, None, None)
+    running = Running(assignment, lambda *_: None)
+    running.reason = StopReason.TIME_LIMIT
+    assert judged(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.RELEASE
+    running.is_at_work = True
+    assert judged(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.BURY

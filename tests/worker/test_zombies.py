@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -15,9 +17,9 @@ from jobqueue.models import Attempt, Job
 from jobqueue.policy.settling import completed, released, settled
 from jobqueue.records import Again, ClaimRequest, Dead, Draft, Ending, Failure, Later, Progress
 from jobqueue.testing import VirtualClock
-from tests.app.worker_jobs import hold_interpreter, hold_once, late_atomic, late_verb, note_run, tick
+from tests.app.worker_jobs import hold_once, keep_interpreter, late_atomic, late_verb, note_run, tick
 from tests.conftest import make_sql_backend
-from tests.worker.harness import children, freeze, is_gone, is_resting, thaw, until
+from tests.worker.harness import children, freeze, is_gone, is_resting, thaw, until, until_at_rest
 from tests.worker.unfenced.fence import take_out
 
 VERBS = ("complete", "fail", "snooze", "progress")
@@ -141,15 +143,26 @@ def test_without_the_fence_a_late_worker_changes_what_others_did(start_worker, l
     assert {place for _, place in changed} == set(MEANWHILE) - {"purged"}
 
 
+@contextmanager
+def locked(path):
+    """Lock a file for as long as a block takes."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield str(path)
+
+
 def complete_atomically_too_late(start_worker, jobs, ledger, alias, other, **given):
     """Let a worker stand still after it has claimed an atomic job, and wake after another has done that job."""
     worker = start_worker("--concurrency", "2", **given)
     # While the first keeps the interpreter lock, the second is claimed and given out, and cannot begin.
-    hog = hold_interpreter.enqueue(seconds=0.7)
-    until(lambda: ledger.started(hog.id))
-    receipt = late_atomic.enqueue()
-    jobs.until("in_progress", receipt)
-    freeze(*worker.family)
+    with locked(ledger.folder / "lock") as lock:
+        hog = keep_interpreter.enqueue(lock=lock)
+        until(lambda: ledger.started(hog.id))
+        receipt = late_atomic.enqueue()
+        jobs.until("in_progress", receipt)
+        # A row tells that the job is claimed; that the executor has been told, only the supervisor's rest does.
+        until_at_rest(worker.pid)
+        freeze(*worker.family)
     assert not ledger.started(receipt.id)
     other.sweep()
     assert other.complete(claims := other.claim("default")) == ()

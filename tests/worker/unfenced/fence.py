@@ -41,8 +41,13 @@ def take_out(vendor: str, put: SET = setattr) -> None:
         assert "owner" not in statement.partition("WHERE")[2]
         put(module, name, statement.replace("RETURNING j.id, j.fence", "RETURNING v.id, v.fence"))
     put(watching.Watching, "progress", _unfenced_progress)
+    put(sql.SqlBackend, "_report", _unfenced_report)
 
 
 def _unfenced_progress(backend: Any, reports: Any) -> None:
     for one in reports:
         Job.objects.using(backend.alias).filter(pk=one.id).update(progress=json.loads(one.report))
+
+
+def _unfenced_report(backend: Any, job_id: str, _fence: int, text: str) -> None:
+    Job.objects.using(backend.alias).filter(pk=job_id).update(progress=json.loads(text))

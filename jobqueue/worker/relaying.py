@@ -1,0 +1,147 @@
+"""The relay: brings jobs from the outbox to the shared database, where others run them."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+from collections.abc import Callable, Mapping
+
+from django.db import OperationalError, ProgrammingError
+
+from jobqueue.backends.intake import Intake
+from jobqueue.backends.outbox import Outbox
+from jobqueue.backends.sql import SqlBackend
+from jobqueue.backends.wake import PAUSE
+from jobqueue.clock import SYSTEM
+from jobqueue.records.relay import Batch, Refused
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.parent import Parent
+from jobqueue.worker.place import Reach
+from jobqueue.worker.shutdown import Signals
+from jobqueue.worker.wake import Ear
+
+logger = logging.getLogger("jobqueue")
+
+#: Jobs that go over in one transaction: many, for the way may be long; not so many that their payloads fill the memory.
+AT_ONCE = 200
+#: Seconds after which a shared database that says nothing is taken for lost.
+SILENCE = 10.0
+
+
+class Relaying:
+    """Relays until it is told to stop; with ``drain``, until nothing waits or the shared database is lost.
+
+    Whatever dies in between, each job arrives once. Several relays of one outbox take turns.
+    """
+
+    def __init__(self, outbox: SqlBackend, shared: SqlBackend, options: WorkerOptions) -> None:
+        self.signals = Signals()
+        self._shared = shared
+        self._outbox, self._intake = Outbox(outbox), Intake(shared)
+        self._here = Reach(outbox.alias, lambda: 0, options.lease)
+        self._there = Reach(shared.alias, lambda: 0, options.lease)
+        self._options = options
+        self._selector = selectors.DefaultSelector()
+        self._ear = Ear(outbox, self._selector)
+        self._source: str | None = None
+        self._look_again = 0.0
+        self._is_loss_noted = False
+
+    def run(self) -> int:
+        """Work; return the exit status: 0, or 1 where a drain has left something."""
+        self._shared.bound_silence(SILENCE)
+        self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
+        if self._options.stop_at_eof:
+            Parent(self.signals, self._selector)
+        self._ear.open()
+        while not self.signals.asked:
+            if self.turn():
+                continue
+            if self._options.drain and (self._is_stuck or self._here.ask(self._outbox.is_empty)):
+                break
+            self._rest()
+        self._ear.close()
+        self._selector.close()
+        self.signals.close()
+        return int(self._options.drain and not self._here.ask(self._outbox.is_empty))
+
+    @property
+    def _is_stuck(self) -> bool:
+        return self._here.is_lost or self._there.is_lost
+
+    def turn(self) -> bool:
+        """Relay one batch; say whether it is worth going on at once."""
+        if self._out_until > SYSTEM.monotonic() or self._here.ask(self._outbox.is_empty) is not False:
+            return False
+        self._source = source = self._source or self._here.ask(self._outbox.source)
+        if source is None:
+            return False
+        received = self._there.ask(lambda: (self._receive(source),))
+        if received is None:
+            self._note_loss()
+        return received is not None and received[0] is not None and self._close(*received[0])
+
+    def _receive(self, source: str) -> tuple[Batch, Mapping[str, Refused]] | None:
+        """Have the next batch stored; a database that does not know or allow what is asked is as good as lost."""
+        try:
+            return self._intake.receive(source, lambda: self._here.ask(lambda: self._outbox.take(AT_ONCE)))
+        except ProgrammingError as error:
+            raise OperationalError(*error.args) from error
+
+    @property
+    def _out_until(self) -> float:
+        return max(self._here.out_until, self._there.out_until)
+
+    def _close(self, batch: Batch, refused: Mapping[str, Refused]) -> bool:
+        """Let go of what is over there, pass on who shall stop, and tell."""
+        if not batch.jobs:
+            return False
+        self._there.ask(self._shared.wake)
+        asked = self._here.ask(lambda: self._outbox.asked_to_stop(batch))
+        if asked and self._there.ask(lambda: self._shared.cancel(asked)) is None:
+            return False
+        if asked is None or not self._do(lambda: self._outbox.close(batch, refused, asked)):
+            return False
+        self._is_loss_noted = False
+        self._tell(batch, refused)
+        return True
+
+    def _tell(self, batch: Batch, refused: Mapping[str, Refused]) -> None:
+        if len(batch.jobs) > len(refused):
+            logger.info("Relayed to %r, jobs: %d", self._shared.alias, len(batch.jobs) - len(refused))
+        for row in batch.jobs:
+            if one := refused.get(row["id"]):
+                facts = {"job_id": row["id"], "job_type": row["type"], "queue": row["queue"], "reason": one.reason}
+                logger.warning("Job not relayed: %s %s (%s)", row["type"], row["id"], one.error, extra=facts)
+
+    def _note_loss(self) -> None:
+        """Write down, once, for ``jobqueue status``, that the shared database is out of reach."""
+        if self._there.is_lost and not self._is_loss_noted:
+            why = self._there.why
+            self._is_loss_noted = self._do(lambda: self._outbox.lost(why))
+
+    def _do(self, verb: Callable[[], None]) -> bool:
+        """Do something in the outbox, and say whether it was in reach."""
+
+        def work() -> bool:
+            verb()
+            return True
+
+        return bool(self._here.ask(work))
+
+    def _rest(self) -> None:
+        """Wait for a wake-up, a signal or the next look; where a database is lost, until it is tried again."""
+        now = SYSTEM.monotonic()
+        end = now + self._options.poll_interval
+        if now < self._look_again:
+            end = min(end, self._look_again)
+        if self._out_until > now:
+            end = self._out_until
+        while not self.signals.asked and (now := SYSTEM.monotonic()) < end:
+            ready = self._selector.select(max(0.0, min(end, self._ear.due) - now))
+            heard = [key.data.hear() for key, _ in ready]
+            if self._ear.due <= SYSTEM.monotonic():
+                heard.append(self._ear.hear())
+            if any(heard) and self._out_until <= SYSTEM.monotonic():
+                self._look_again = SYSTEM.monotonic() + 2 * PAUSE  # for what producers hold back
+                return

@@ -1,0 +1,70 @@
+"""Threads for items that can only be worked on one after another: one goes on from each to the next.
+
+With a thread for each, all but one would only wait for their turn, and to hand it over costs more than a short item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from jobqueue.clock import SYSTEM
+from jobqueue.worker.holdings import NEVER
+from jobqueue.worker.slots import Slots, T
+
+#: Who takes longer than this over one item has others step in; and what is finished is sent after twice as long.
+LOOK_EVERY = 0.01
+
+
+class Turns(Slots[T]):
+    """Slots of which one works as long as it gets on; where it does not, ``look`` has others step in.
+
+    Each of those takes one item, waits for its turn by itself, and can be interrupted meanwhile. When one of several
+    has had its turn, it takes no other item, so that those who wait have theirs; unless that item is in a hurry.
+    """
+
+    due = NEVER
+    _gets_on = False
+    _hurried = 0
+
+    def submit(self, items: Iterable[T]) -> None:
+        """Have items worked on, in order."""
+        self._waiting.extend(items)
+        if self.due == NEVER:
+            self.due = SYSTEM.monotonic() + LOOK_EVERY
+        with self._lock:
+            somebody_works = self._working > 0
+        if not somebody_works:
+            self._wake_one()
+
+    def look(self) -> None:
+        """Have somebody step in, and what is finished be sent, if it is time."""
+        now = SYSTEM.monotonic()
+        if now < self.due:
+            return
+        gets_on, self._gets_on = self._gets_on, False
+        if self._waiting and not gets_on:
+            self._wake_one()
+        self._outbox.flush_late()
+        self.due = now + LOOK_EVERY if self._waiting or self._outbox.pending else NEVER
+
+    def hurry(self, item: T) -> None:
+        """Have an item that still waits taken next, and at once."""
+        with suppress(ValueError):  # it is not there, or somebody has it
+            self._waiting.remove(item)
+            with self._lock:
+                self._hurried += 1  # first: whoever takes it counts it off
+            self._waiting.appendleft(item)
+            self._wake_one()
+
+    def _pass_on(self) -> None:
+        self._gets_on = True
+        if self._hurried:
+            with self._lock:
+                self._hurried = max(0, self._hurried - 1)
+
+    def _is_needed(self) -> bool:
+        return bool(self._waiting) and not self._is_relieved()
+
+    def _is_relieved(self) -> bool:
+        return self._working > 1 and not self._hurried
