@@ -13,7 +13,7 @@ from jobqueue.backends import current
 from jobqueue.cli.arguments import Subcommand, add_filters, number, read_filter
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING, failure
-from jobqueue.cli.values import counted, plain
+from jobqueue.cli.values import counted
 from jobqueue.records import Filter, Handled
 
 IDS_SHOWN = 5
@@ -118,7 +118,8 @@ def _tell_nothing(verb: Verb, console: Console, why: str) -> int:
 
 def _tell(verb: Verb, handled: Handled, console: Console) -> int:
     if console.as_json:
-        console.document({"verb": verb.name, "dry_run": False, **plain(handled)})
+        refused = [{"id": one.id, "reason": one.reason} for one in handled.refused]
+        console.document({"verb": verb.name, "dry_run": False, "done": handled.done, "refused": refused})
     else:
         console.line(f"{counted(len(handled.done))} {verb.past}.", console.style.SUCCESS if handled.done else None)
     reasons: dict[str, list[str]] = defaultdict(list)

@@ -12,7 +12,8 @@ from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
 from jobqueue.cli.exits import failure
-from jobqueue.cli.tables import GAP, aligned, cell, harmless, separated
+from jobqueue.cli.tables import GAP, aligned, cell, separated
+from jobqueue.observe.steering import harmless, one_line
 
 Paint = Callable[[str], str]
 
@@ -30,8 +31,15 @@ class Console:
         self.out.write(json.dumps(value, indent=2, allow_nan=False))
 
     def line(self, text: str = "", paint: Paint | None = None) -> None:
-        """Write a line of data."""
-        shown = self._encodable(harmless(text), self.out)
+        """Write a line of data; whatever the text holds, it is one line."""
+        self._write(one_line(text), paint)
+
+    def block(self, text: str, paint: Paint | None = None) -> None:
+        """Write a text of many lines."""
+        self._write(harmless(text), paint)
+
+    def _write(self, text: str, paint: Paint | None) -> None:
+        shown = self._encodable(text, self.out)
         self.out.write(paint(shown) if paint else shown)
 
     def say(self, text: str, paint: Paint | None = None) -> None:

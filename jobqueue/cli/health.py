@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntEnum
 
 from jobqueue.cli.values import counted, length
 from jobqueue.records import DeadLetters, Pause, QueueStats, Scope, WorkerRecord
+from jobqueue.records.relay import Waiting
 
 WARN_AT = 0.8
+#: Jobs that wait longer for a shared database that is not known to be lost have nobody who relays them.
+RELAYED_WITHIN = timedelta(minutes=1)
 
 
 class Level(IntEnum):
@@ -65,6 +68,8 @@ class Snapshot:
     workers: Sequence[WorkerRecord]
     known_types: Set[str]
     capacity: int
+    #: What waits to be relayed, where jobs are: then nobody here is to run them.
+    outbox: Waiting | None = None
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -120,6 +125,9 @@ def findings(seen: Snapshot) -> list[Finding]:
         for state in queue_states(seen)
         if state.level is not Level.OK
     ]
+    if seen.outbox is not None:
+        found += _of_outbox(seen.outbox, seen.now)
+        return sorted(found, key=lambda one: -one.level)
     due = sum(row.queued - row.delayed for row in seen.stats)
     if due and not seen.alive:
         found.append(
@@ -135,6 +143,18 @@ def findings(seen: Snapshot) -> list[Finding]:
         if name not in seen.unserved_types
     ]
     return sorted(found, key=lambda one: -one.level)
+
+
+def _of_outbox(outbox: Waiting, now: datetime) -> Iterator[Finding]:
+    """Say whether what is to be relayed waits for more than its turn."""
+    if not outbox.count or outbox.oldest is None:
+        return
+    waits = f"{counted(outbox.count)} still to be relayed, the oldest for {length(now - outbox.oldest)}"
+    if outbox.lost_at is not None:
+        away = f"the shared database has been out of reach for {length(now - outbox.lost_at)}"
+        yield Finding(Level.WARNING, f"{waits}; {away}: {outbox.error}")
+    elif now - outbox.oldest > RELAYED_WITHIN:
+        yield Finding(Level.WARNING, f"{waits}: is a worker up that relays them? Start one with manage.py runworker")
 
 
 def _release_note(name: str, seen: Snapshot) -> str:

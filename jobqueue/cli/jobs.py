@@ -108,25 +108,29 @@ def _show(options: dict[str, Any], console: Console) -> int:
     if console.as_json:
         console.document({"job": job})
         return OK
-    style = console.style
     columns = {name: value for name, value in job.items() if name not in _TOLD_APART}
     width = max(map(len, columns))
     for name, value in columns.items():
         console.line(f"{name.ljust(width)}  {'-' if value is None else value}")
     for name in ("payload", "result", "progress", "context"):
         if job[name] is not None or name == "payload":
-            console.line(f"\n{name}", style.MIGRATE_HEADING)
-            console.line(json.dumps(job[name], indent=2, ensure_ascii=False))
+            _head(name, console)
+            console.block(json.dumps(job[name], indent=2, ensure_ascii=False))
     if job["error"]:
-        console.line("\nerror", style.MIGRATE_HEADING)
-        console.line(job["error"], style.ERROR)
+        _head("error", console)
+        console.block(job["error"], console.style.ERROR)
     _show_history(read.history, job["history"], console)
     return OK
 
 
+def _head(title: str, console: Console) -> None:
+    console.line()
+    console.line(title, console.style.MIGRATE_HEADING)
+
+
 def _show_history(history: tuple[PastAttempt, ...], shown: list[dict[str, Any]], console: Console) -> None:
     if history:
-        console.line("\nhistory", console.style.MIGRATE_HEADING)
+        _head("history", console)
     for past, told in zip(history, shown, strict=True):
         took = "" if past.duration is None else f", after {length(past.duration)}"
         console.line(f"{moment(past.ended_at)}  attempt {past.attempt} {past.ending.value}{took}, on {past.owner}")
@@ -134,7 +138,7 @@ def _show_history(history: tuple[PastAttempt, ...], shown: list[dict[str, Any]],
         if said:
             console.line(f"  {said}", console.style.ERROR)
         if told["traceback"]:
-            console.line("".join(f"    {line}\n" for line in told["traceback"].splitlines()).rstrip("\n"))
+            console.block("".join(f"    {line}\n" for line in told["traceback"].splitlines()).rstrip("\n"))
 
 
 def _redacted(job: JobRecord) -> dict[str, Any]:

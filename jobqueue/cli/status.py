@@ -6,6 +6,9 @@ from typing import Any
 
 from jobqueue import conf
 from jobqueue.backends import current
+from jobqueue.backends.base import Backend
+from jobqueue.backends.outbox import Outbox
+from jobqueue.backends.sql import SqlBackend
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console, Paint
 from jobqueue.cli.health import (
@@ -20,9 +23,11 @@ from jobqueue.cli.health import (
 )
 from jobqueue.cli.values import ago, counted, plain
 from jobqueue.handlers.registry import registry
+from jobqueue.records.relay import Waiting
 
 QUEUE_COLUMNS = ("queue", "level", "depth", "capacity", "delayed", "in_progress", "dead_letters", "oldest", "paused")
 TYPE_COLUMNS = ("type", "queue", "queued", "delayed", "in_progress", "dead_letters", "oldest")
+OUTBOX_COLUMNS = ("relays_to", "waiting", "oldest", "last_relayed", "out_of_reach_since")
 
 
 def _run(_options: dict[str, Any], console: Console) -> int:
@@ -46,7 +51,13 @@ def _look() -> Snapshot:
         workers=backend.workers(),
         known_types=registry.names,
         capacity=conf.get("CAPACITY"),
+        outbox=_outbox(backend),
     )
+
+
+def _outbox(backend: Backend) -> Waiting | None:
+    relays = conf.get("RELAY_TO") is not None
+    return Outbox(backend).waiting() if relays and isinstance(backend, SqlBackend) else None
 
 
 def _show(seen: Snapshot, found: list[Finding], level: Level, console: Console) -> None:
@@ -64,10 +75,18 @@ def _show(seen: Snapshot, found: list[Finding], level: Level, console: Console) 
         )
         console.line()
         console.table(TYPE_COLUMNS, [[str(value) for value in row.values()] for row in _types(seen, text=True)])
+    if seen.outbox is not None:
+        console.line()
+        console.table(OUTBOX_COLUMNS, [_outbox_row(seen.outbox, seen)])
     if seen.pauses:
         console.line()
         rows = [[one.scope.value, one.name, ago(one.paused_at, seen.now), one.reason or "-"] for one in seen.pauses]
         console.table(("paused", "name", "since", "reason"), rows)
+
+
+def _outbox_row(outbox: Waiting, seen: Snapshot) -> list[str]:
+    moments = (outbox.oldest, outbox.relayed_at, outbox.lost_at)
+    return [str(conf.get("RELAY_TO")), str(outbox.count), *(ago(one, seen.now) for one in moments)]
 
 
 def _summary(seen: Snapshot) -> str:
@@ -136,6 +155,7 @@ def _document(seen: Snapshot, found: list[Finding], level: Level) -> dict[str, A
             "slots": sum(one.slots for one in seen.alive),
             "busy": sum(one.busy for one in seen.alive),
         },
+        "outbox": plain(seen.outbox),
         "unserved_types": seen.unserved_types,
         "unknown_types": seen.unknown_types,
     }
@@ -146,7 +166,8 @@ STATUS = Subcommand(
     "show how full the queues are, who works on them, and what is wrong",
     """\
 A queue warns at 80 % of JOBQUEUE["CAPACITY"] waiting jobs, and is an error at 100 %. Jobs that are due
-while no worker is up, and types that no live worker or no handler knows, are warnings.
+while no worker is up, and types that no live worker or no handler knows, are warnings. Where jobs are relayed,
+it is one that they wait while the shared database is out of reach, or nobody relays them.
 
 examples:
   manage.py jobqueue status

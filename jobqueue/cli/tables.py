@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from jobqueue.observe.steering import harmless
 
 GAP = 2
 NARROWEST = 8
-_STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-
-
-def harmless(text: str) -> str:
-    """Take out what would move a terminal's cursor or turn its text around; tabs and line ends stay."""
-    return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def cell(text: str) -> str:

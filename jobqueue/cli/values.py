@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
+from math import isfinite
 from typing import Any
 
 from jobqueue.clock import to_text
@@ -20,6 +21,8 @@ def plain(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)  # JSON's 1e999 is infinity to Python, for which JSON has no word
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if is_dataclass(value) and not isinstance(value, type):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from jobqueue import conf
 from jobqueue.api import get
-from jobqueue.backends import current
+from jobqueue.backends import current, shared
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING
-from jobqueue.cli.reasons import CAP, Reason, Scene, reasons
+from jobqueue.cli.reasons import Reason, reasons
 from jobqueue.handlers.registry import registry
+from jobqueue.observe.reasons import CAP, Scene
 from jobqueue.records import JobRecord
 from jobqueue.states import JobStatus
 
@@ -35,13 +37,15 @@ def _run(options: dict[str, Any], console: Console) -> int:
 
 
 def _scene(job: JobRecord) -> Scene:
-    backend = current()
+    here, further = current(), shared()
+    backend = here if further is None or here.get(job.id) else further  # else it was relayed
     return Scene(
         now=backend.now(),
         job=job,
         pauses=backend.pauses(),
         workers=backend.workers(),
         known_types=registry.names,
+        relays_to=conf.get("RELAY_TO") if backend is here else None,
         ahead=backend.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
     )
 

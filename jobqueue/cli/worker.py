@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import logging
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from django.db import OperationalError
 
 from jobqueue import backends, conf
 from jobqueue.cli import worker_options
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
-from jobqueue.observe.logs import JsonFormatter
+from jobqueue.observe.logs import JsonFormatter, PlainFormatter
+from jobqueue.version import __version__
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.reload import run_again_on_change
-from jobqueue.worker.start import banner, check, fork_zygote, known_queues, supervisor_of, types_of
+from jobqueue.worker.start import banner, check, fork_zygote, known_queues, relaying_of, supervisor_of, types_of
 
 logger = logging.getLogger("jobqueue")
 
@@ -25,15 +32,54 @@ def run(given: dict[str, Any], console: Console) -> int:
     options = worker_options.read(given)
     if worker_options.is_set(given, "reload"):
         return run_again_on_change()
+    if conf.get("RELAY_TO") is not None:
+        return relay(options, console)
     _speak(console)
     types_of(options)
     zygote = fork_zygote(options)
     if not worker_options.is_set(given, "skip-checks"):
-        check(quietly=not console.verbosity)
-    _mention_unknown_queues(options, console)
+        with _unheard():
+            check(quietly=not console.verbosity)
+    with _unheard():
+        _mention_unknown_queues(options, console)
     supervisor = supervisor_of(options, zygote)
-    _introduce(banner(options, supervisor), console)
-    return supervisor.run()
+    with _unheard():
+        _introduce(banner(options, supervisor), console)
+    status = supervisor.run()
+    _drop_unsaid()
+    return status
+
+
+def relay(options: WorkerOptions, console: Console) -> int:
+    """Relay jobs to the shared database until told to stop: what a worker does where jobs are not to be run."""
+    _speak(console)
+    relaying = relaying_of(options)
+    with _unheard():
+        _introduce([f"jobqueue {__version__}, relaying from {conf.get('DATABASE')} to {conf.get('RELAY_TO')}"], console)
+    status = relaying.run()
+    _drop_unsaid()
+    return status
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Go on where there is no space for what is to be said: a full log is no reason to leave jobs waiting."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            raise
+
+
+def _drop_unsaid() -> None:
+    """Forget what there was no space for: else the interpreter ends with a status of its own, whatever the worker's."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, stream.fileno())
+            os.close(nothing)
 
 
 def _introduce(lines: Iterable[str], console: Console) -> None:
@@ -52,7 +98,12 @@ def _is_json(console: Console) -> bool:
 
 
 def _mention_unknown_queues(options: WorkerOptions, console: Console) -> None:
-    known = known_queues(backends.current())
+    backend = backends.current()
+    backend.pauses()  # a database that is not there, or has no tables, is told of at once
+    try:
+        known = known_queues(backend)
+    except OperationalError:
+        return  # only a courtesy, and the worker mends what cannot be read
     for name in sorted((options.queues or set()) - set(known)):
         console.say(f"No handler names the queue {name!r}, and no job is in it. There are: {', '.join(known)}.")
 
@@ -63,7 +114,7 @@ def _speak(console: Console) -> None:
         logger.addHandler(logging.NullHandler())
         return
     handler = logging.StreamHandler(console.out)
-    handler.setFormatter(JsonFormatter() if _is_json(console) else logging.Formatter(LINE))
+    handler.setFormatter(JsonFormatter() if _is_json(console) else PlainFormatter(LINE))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if console.verbosity > 1 else logging.INFO)
 

@@ -72,6 +72,7 @@ OPTIONS = (
 )
 FLAGS = (
     ("drain", "End when nothing runs, nothing is due, and nothing that was attempted waits for a retry."),
+    ("stop-at-eof", "Stop as at SIGTERM when standard input ends; for a program that starts a worker as its child."),
     ("reload", "Start anew when the code changes; for development."),
     ("skip-checks", "Skip the system checks."),
 )
@@ -100,6 +101,7 @@ def read(given: dict[str, Any]) -> WorkerOptions:
         types=lists["type"] or None,
         excluded_types=lists["exclude-type"],
         drain=is_set(given, "drain"),
+        stop_at_eof=is_set(given, "stop-at-eof"),
         **single,
     )
 

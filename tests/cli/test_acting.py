@@ -167,7 +167,7 @@ def test_a_key_that_is_taken_yields_the_job_that_has_it(run):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["send_welcom", "{}"], "Did you mean 'send_welcome'?"),
+        (["send_welcom", "{}"], "Did you mean 'send_welcome'"),
         (["send_welcome", "{"], "The payload is not JSON"),
         (["send_welcome"], "user_id"),
         (["send_welcome", '{"user_id": "sesame"}'], "The payload does not fit send_welcome: user_id: Input should be"),

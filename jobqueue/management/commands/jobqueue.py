@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.core.management.color import color_style, no_style
 from django.db.utils import Error as DatabaseError
 
-from jobqueue.cli import bulk, enqueueing, jobs, pausing, status, why, worker, workers
+from jobqueue.cli import bulk, enqueueing, jobs, pausing, reconcile, relaying, status, why, worker, workers
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import INTERRUPTED, OK, failure
@@ -30,6 +30,8 @@ SUBCOMMANDS = (
     pausing.RESUME,
     workers.WORKERS,
     enqueueing.ENQUEUE,
+    reconcile.RECONCILE,
+    relaying.RELAY,
     worker.WORKER,
 )
 
@@ -73,7 +75,9 @@ class Command(BaseCommand):
         except (JobQueueError, ImproperlyConfigured) as error:
             raise failure(str(error)) from error
         except DatabaseError as error:
-            raise failure(f"The database did not answer: {' '.join(str(error).split())}") from error
+            raise failure(f"The database did not answer: {error}") from error
+        except RecursionError as error:
+            raise failure("What was read is nested too deeply to be shown.") from error
         except KeyboardInterrupt:
             self.stderr.write("\nInterrupted; what was done until then stays.")
             return INTERRUPTED

@@ -14,6 +14,7 @@ from jobqueue.cli.arguments import Help
 from jobqueue.cli.console import Console
 from jobqueue.cli.worker import run
 from jobqueue.errors import JobQueueError
+from jobqueue.observe.steering import one_line
 
 
 class Command(BaseCommand):
@@ -37,8 +38,8 @@ class Command(BaseCommand):
         try:
             status = run(given, console)
         except (JobQueueError, ImproperlyConfigured) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(one_line(str(error))) from error
         except DatabaseError as error:
-            raise CommandError(f"The database did not answer: {' '.join(str(error).split())}") from error
+            raise CommandError(one_line(f"The database did not answer: {error}")) from error
         if status:
             sys.exit(status)

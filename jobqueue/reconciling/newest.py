@@ -1,0 +1,64 @@
+"""Which job was the last one about each part of the world, for more jobs than memory has room for.
+
+What is remembered goes to a scratch file of SQLite's, which grows on the disk alone and vanishes when it is closed. It
+is no part of the queue, and the queue's database is only read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from hashlib import blake2b
+from types import TracebackType
+
+from jobqueue.clock import to_text
+
+_TABLE = "CREATE TABLE newest (subject BLOB PRIMARY KEY, job_id TEXT, completed_at TEXT) WITHOUT ROWID"
+_NOTE = """
+    INSERT INTO newest VALUES (?, ?, ?) ON CONFLICT (subject) DO UPDATE
+    SET job_id = excluded.job_id, completed_at = excluded.completed_at
+    WHERE (excluded.completed_at, excluded.job_id) > (newest.completed_at, newest.job_id)
+"""
+_NEXT = "SELECT job_id FROM newest WHERE job_id > ? ORDER BY job_id LIMIT ?"
+
+
+class Newest(AbstractContextManager["Newest"]):
+    """The last job of each subject."""
+
+    def __init__(self) -> None:
+        # No name: a file that nobody else can open, and that is gone when this connection is.
+        self._file = sqlite3.connect("", isolation_level=None)
+        for statement in ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", _TABLE):
+            self._file.execute(statement)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def note(self, subject: str, job_id: str, completed_at: datetime | None) -> None:
+        """Remember a job, unless a later one is remembered for its subject."""
+        moment = "" if completed_at is None else to_text(completed_at)
+        self._file.execute(_NOTE, (_digest(subject), job_id, moment))
+
+    def leave_out(self, subject: str) -> None:
+        """Forget a subject."""
+        self._file.execute("DELETE FROM newest WHERE subject = ?", (_digest(subject),))
+
+    def pages(self, size: int) -> Iterator[list[str]]:
+        """Yield the ids of what is remembered, in order."""
+        self._file.execute("CREATE INDEX by_job ON newest (job_id)")
+        after = ""
+        while page := [job_id for (job_id,) in self._file.execute(_NEXT, (after, size))]:
+            yield page
+            after = page[-1]
+
+    def __len__(self) -> int:
+        (count,) = self._file.execute("SELECT count(*) FROM newest").fetchone()
+        return int(count)
+
+
+def _digest(subject: str) -> bytes:
+    return blake2b(subject.encode("utf-8", "replace"), digest_size=16).digest()
