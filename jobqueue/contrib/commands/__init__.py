@@ -1,0 +1,7 @@
+"""Management commands in the background: the job ``run_command``, and ``--async`` for the commands that want it."""
+
+from __future__ import annotations
+
+from jobqueue.contrib.commands.command import AsyncCommand
+
+__all__ = ["AsyncCommand"]

@@ -1,0 +1,43 @@
+"""System checks of the command jobs: do the allowed commands exist, and do they end?"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from django.core.checks import CheckMessage
+from django.core.checks import Warning as Caution
+from django.core.management import get_commands
+
+from jobqueue import conf
+
+#: They run whatever they are told, or never end.
+_NOT_FOR_JOBS = frozenset({"shell", "dbshell", "runserver", "testserver", "runworker", "jobqueue"})
+
+
+def check_commands(**_: Any) -> list[CheckMessage]:
+    """Check the list of allowed commands; what ``jobqueue.E003`` tells of is not told again."""
+    allowed = [] if [*conf.mistakes()] else sorted(conf.get("COMMANDS"))
+    known = get_commands()
+    return [
+        *(_unknown(name, list(known)) for name in allowed if name not in known),
+        *(_unfit(name) for name in allowed if name in known and name in _NOT_FOR_JOBS),
+    ]
+
+
+def _unknown(name: str, known: list[str]) -> CheckMessage:
+    nearest = get_close_matches(name, known, n=1, cutoff=0.5)
+    return Caution(
+        f"JOBQUEUE['COMMANDS'] allows {name!r}, and there is no such management command.",
+        hint=f"Did you mean {nearest[0]!r}?" if nearest else "Is its app in INSTALLED_APPS?",
+        id="jobqueue_commands.W001",
+    )
+
+
+def _unfit(name: str) -> CheckMessage:
+    return Caution(
+        f"JOBQUEUE['COMMANDS'] allows {name!r}, which never ends, or runs whatever it is told: whoever can write a row "
+        "into the job table could run anything.",
+        hint="Allow only commands that do one thing and end.",
+        id="jobqueue_commands.W002",
+    )

@@ -1,0 +1,40 @@
+"""The e-mail backend: it sends nothing, it enqueues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
+
+from jobqueue.api import enqueue_many
+from jobqueue.contrib.email.message import packed
+from jobqueue.errors import PayloadRefused
+from jobqueue.handlers.registry import registry
+from jobqueue.records import Draft
+
+
+class EmailBackend(BaseEmailBackend):
+    """Enqueues each message as a job of the caller's transaction: it is sent if that commits, and never otherwise."""
+
+    def __init__(self, fail_silently: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.fail_silently = fail_silently
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        """Enqueue messages, all or none, and return how many; those without a recipient are left out.
+
+        Raises PayloadRefused for a message that is too large or cannot be written as JSON, unless it shall fail
+        silently, and ValueError for a header with a line break in it.
+        """
+        drafts = [draft for one in email_messages if one.recipients() and (draft := self._draft(one))]
+        return len(enqueue_many(drafts)) if drafts else 0
+
+    def _draft(self, message: EmailMessage) -> Draft | None:
+        try:
+            return registry.get("send_email").draft(packed(message))
+        except PayloadRefused:
+            if self.fail_silently:
+                return None
+            raise

@@ -1,0 +1,20 @@
+"""The app of the file jobs."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.contrib.files.checks import check_root
+
+
+class FilesConfig(AppConfig):
+    """Brings ``create_file`` and ``delete_file``; they run nothing until FILES_ROOT is set."""
+
+    name = "jobqueue.contrib.files"
+    label = "jobqueue_files"
+    verbose_name = _("File jobs")
+
+    def ready(self) -> None:
+        checks.register(check_root)

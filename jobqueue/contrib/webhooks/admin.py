@@ -1,0 +1,140 @@
+"""Endpoints and deliveries in the admin. A secret goes in, and never comes out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.contrib.webhooks.models import Delivery, Endpoint
+from jobqueue.contrib.webhooks.signing import InvalidSecret, check_secret, new_secret
+
+if TYPE_CHECKING:  # Django's own classes cannot be subscripted
+    _Form = forms.ModelForm[Endpoint]
+    _EndpointAdmin = admin.ModelAdmin[Endpoint]
+    _DeliveryAdmin = admin.ModelAdmin[Delivery]
+else:
+    _Form, _EndpointAdmin, _DeliveryAdmin = forms.ModelForm, admin.ModelAdmin, admin.ModelAdmin
+
+
+class EndpointForm(_Form):
+    """An endpoint, and a new secret for it, if one is wanted."""
+
+    new_secret = forms.CharField(
+        label=_("New secret"), required=False, max_length=500, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    class Meta:
+        model = Endpoint
+        fields = ("name", "url", "enabled")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if (enabled := self.fields.get("enabled")) is not None:
+            enabled.show_hidden_initial = True  # tells what the operator changed from what a worker did meanwhile
+        field, fresh = self.fields.get("new_secret"), new_secret()
+        if field is None:
+            return  # only to be looked at
+        field.help_text = gettext(
+            "Copy it to the receiver before you save: it is not shown again. env:NAME takes it from an environment "
+            "variable of the workers."
+        )
+        if self.instance.pk is None:
+            field.initial, field.required = fresh, True
+        else:
+            kept = gettext("Leave it empty to keep the present one. A fresh one: %(secret)s") % {"secret": fresh}
+            field.help_text = f"{kept}. {field.help_text}"
+
+    def clean_new_secret(self) -> str:
+        secret: str = self.cleaned_data["new_secret"]
+        if secret:
+            try:
+                check_secret(secret)
+            except InvalidSecret as error:
+                raise forms.ValidationError(str(error)) from error
+        return secret
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(_EndpointAdmin):
+    """Endpoints: to be added, changed, enabled and disabled."""
+
+    form = EndpointForm
+    list_display = ("name", "enabled", "failures", "failing_since", "delivered_at", "disabled_reason")
+    list_filter = ("enabled",)
+    search_fields = ("name",)
+    readonly_fields = (
+        "disabled_reason", "failures", "failing_since", "delivered_at", "previous_until", "created_at",
+    )  # fmt: skip
+    fields = ("name", "url", "new_secret", "enabled", *readonly_fields)
+    actions = ("enable", "disable")
+
+    def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
+        may_write = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return self.fields if may_write else [one for one in self.fields if one != "new_secret"]
+
+    def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
+        secret = form.cleaned_data.get("new_secret")
+        if secret and change:
+            obj.rotate(secret)
+        elif secret:
+            obj.secret = secret
+        if "enabled" in form.changed_data or not change:
+            _switch(obj, obj.enabled)
+        else:
+            obj.enabled = Endpoint.objects.values_list("enabled", flat=True).get(pk=obj.pk)
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description=_("Enable selected endpoints"), permissions=["change"])
+    def enable(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        count = self._switch_all(request, queryset, enabled=True)
+        said = ngettext("%(count)d endpoint is enabled.", "%(count)d endpoints are enabled.", count)
+        messages.success(request, said % {"count": count})
+
+    @admin.action(description=_("Disable selected endpoints"), permissions=["change"])
+    def disable(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
+        count = self._switch_all(request, queryset, enabled=False)
+        said = ngettext("%(count)d endpoint is disabled.", "%(count)d endpoints are disabled.", count)
+        messages.success(request, said % {"count": count})
+
+    def _switch_all(self, request: HttpRequest, queryset: QuerySet[Endpoint], *, enabled: bool) -> int:
+        for endpoint in (chosen := list(queryset.filter(enabled=not enabled))):
+            _switch(endpoint, enabled)
+            endpoint.save(update_fields=["enabled", "disabled_reason", "failures", "failing_since"])
+            self.log_change(request, endpoint, gettext("Enabled.") if enabled else gettext("Disabled."))
+        return len(chosen)
+
+
+def _switch(endpoint: Endpoint, enabled: bool) -> None:
+    if enabled:
+        endpoint.enable()
+    else:
+        endpoint.disable(gettext("Disabled in the admin."))
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(_DeliveryAdmin):
+    """The log of deliveries, to be looked at."""
+
+    list_display = ("sent_at", "endpoint", "event", "attempt", "outcome", "status_code", "duration", "reason")
+    list_filter = ("outcome",)
+    list_select_related = ("endpoint",)
+    search_fields = ("delivery_id__exact", "endpoint__name", "event")
+    search_help_text = _("A delivery id, an endpoint's name, or an event.")
+    ordering = ("-sent_at", "-pk")
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
+        # Its log goes with an endpoint; whoever may not delete those may delete nothing here.
+        return request.user.has_perm("jobqueue_webhooks.delete_endpoint")

@@ -1,0 +1,21 @@
+"""The app of the webhooks."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core import checks
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.contrib.webhooks.checks import check_time_limit
+
+
+class WebhooksConfig(AppConfig):
+    """Brings ``webhook_dispatch``, two tables, and their pages in the admin."""
+
+    name = "jobqueue.contrib.webhooks"
+    label = "jobqueue_webhooks"
+    verbose_name = _("Webhooks")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        checks.register(check_time_limit)

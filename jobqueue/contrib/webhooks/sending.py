@@ -1,0 +1,142 @@
+"""One exchange with a receiver: within a time, to a checked address, following nothing, and reading little.
+
+``http.client`` does it, on a connection of our own making. Libraries that pool, follow, decompress, ask proxies or
+resolve names again would each have to be kept from it.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any, NamedTuple
+
+from jobqueue.clock import SYSTEM
+from jobqueue.contrib.webhooks.addresses import Resolve, Target, permitted, resolve
+
+
+class Unreachable(Exception):
+    """There was no answer; the words say why, without naming where."""
+
+
+class Answer(NamedTuple):
+    """What a receiver said; ``retry_after`` in seconds, where it asks for patience."""
+
+    status: int
+    text: str
+    retry_after: float | None = None
+
+
+def post(
+    target: Target,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    networks: Iterable[str],
+    timeout: float,
+    most: int,
+    ask: Resolve = resolve,
+) -> Answer:
+    """Send a body and return the answer, at most ``most`` bytes of it; raise Refused or Unreachable.
+
+    ``timeout`` bounds all of it, however slowly bytes trickle in. Redirects are answers like others.
+    """
+    until = SYSTEM.monotonic() + timeout
+    try:
+        addresses = permitted(target, networks, ask)
+        with _connected(addresses, target, until) as plain, _secured(plain, target, until) as connection:
+            return _exchange(_Channel(connection, until), target, headers, body, most)
+    except TimeoutError as error:
+        raise Unreachable(f"There was no answer within {timeout:g} s.") from error
+    except (OSError, HTTPException, UnicodeError) as error:
+        raise Unreachable(f"The exchange failed: {_words(error)}.") from error
+
+
+def _words(error: Exception) -> str:
+    """Name a fault without the host, which an error of TLS or of the resolver may quote."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not good ({error.verify_message.partition(',')[0]})"
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, ssl.SSLError):
+        return error.strerror
+    return type(error).__name__
+
+
+def _connected(addresses: list[str], target: Target, until: float) -> socket.socket:
+    """Connect to the first of the addresses that can be reached."""
+    fault: OSError = ConnectionError(0, "the host has no address")
+    for address in addresses:
+        try:
+            return socket.create_connection((address, target.port), timeout=_left(until))
+        except OSError as error:
+            fault = error
+    raise fault
+
+
+def _secured(plain: socket.socket, target: Target, until: float) -> socket.socket:
+    """Speak TLS with a server that proves to be the host of the URL, whatever its address."""
+    if not target.secure:
+        return plain
+    plain.settimeout(_left(until))
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=target.host)
+
+
+def _exchange(channel: _Channel, target: Target, headers: Mapping[str, str], body: bytes, most: int) -> Answer:
+    connection = HTTPConnection(target.host, target.port)
+    connection.sock = channel
+    sent = {"Host": target.netloc, "Accept-Encoding": "identity", "Connection": "close", **headers}
+    connection.request("POST", target.path, body, sent)
+    response = connection.getresponse()
+    data = b""
+    with suppress(OSError, HTTPException):  # the verdict is in; how the text goes on does not matter
+        data = response.read(most)
+    return Answer(response.status, data.decode(errors="replace").replace("\0", ""), _patience(response))
+
+
+def _patience(response: HTTPResponse) -> float | None:
+    """Read Retry-After: seconds, or a moment."""
+    text = (response.getheader("Retry-After") or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, parsedate_to_datetime(text).timestamp() - SYSTEM.now().timestamp())
+    return None
+
+
+def _left(until: float) -> float:
+    left = until - SYSTEM.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+class _Channel:
+    """What ``http.client`` takes for a socket: each step has only what is left of the time."""
+
+    def __init__(self, connection: socket.socket, until: float) -> None:
+        self._connection, self._until = connection, until
+
+    def sendall(self, data: bytes) -> None:
+        self._connection.settimeout(_left(self._until))
+        self._connection.sendall(data)
+
+    def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
+        return io.BufferedReader(_Reader(self._connection, self._until))
+
+    def close(self) -> None:
+        """Stay open: whoever opened the connection closes it."""
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, connection: socket.socket, until: float) -> None:
+        self._connection, self._until = connection, until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(_left(self._until))
+        return self._connection.recv_into(buffer)

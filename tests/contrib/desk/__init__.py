@@ -1,0 +1,1 @@
+"""An app with commands that are worth enqueueing."""
