@@ -1,9 +1,8 @@
-"""Verbs in the admin's pages: actions of a list, buttons of a job, and the question before what cannot be undone."""
+"""Verbs in the admin's pages: actions of a list, buttons of a job, and the question before; each a POST of its own."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -12,16 +11,24 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.admin.listing import CAP
-from jobqueue.admin.verbs import VERBS, Verb, operate
+from jobqueue import conf
+from jobqueue.admin import asking, forms, listing
+from jobqueue.admin.pages import entry, page
+from jobqueue.admin.snapshot import takes
+from jobqueue.admin.verbs import VERBS, Verb, operate, tell_gone
+from jobqueue.backends import current
+from jobqueue.control import BATCH
+from jobqueue.errors import JobQueueError
 from jobqueue.models import Job
-from jobqueue.models.job import STATUS_LABELS
+from jobqueue.orders import Order, error_told
+from jobqueue.orders.background import own_kind, start
+from jobqueue.records import Filter
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[Job]
@@ -31,37 +38,80 @@ else:
     # What it brings to the page are files of its app.
     _Admin = DALFModelAdmin if apps.is_installed("dalf") else admin.ModelAdmin
 
-SHOWN_BEFORE_PURGE = 20
+IDS_SHOWN = 20
+LOOKS = Media(css={"all": ("admin/css/forms.css", "jobqueue/admin.css", "jobqueue/acting.css")})
+
+
+def _action(name: str, description: Any) -> Callable[..., HttpResponse | None]:
+    @admin.action(description=description, permissions=[name])
+    def act(self: Acting, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
+        return self._act(request, VERBS[name], queryset)
+
+    act.__name__ = name
+    return act
+
+
+def _permission(name: str) -> Callable[..., bool]:
+    def has_permission(_self: Acting, request: HttpRequest) -> bool:
+        return VERBS[name].allowed(request)
+
+    return has_permission
 
 
 class Acting(_Admin):
     """An admin of jobs with an operator's verbs; each checks its own permission where it is done."""
 
-    @admin.action(description=_("Retry selected jobs"), permissions=["retry"])
-    def retry(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
-        return self._act(request, VERBS["retry"], queryset)
+    retry = _action("retry", _("Retry selected jobs"))
+    run_now = _action("run_now", _("Run selected jobs now"))
+    reschedule = _action("reschedule", _("Reschedule selected jobs"))
+    prioritise = _action("prioritise", _("Change the priority of selected jobs"))
+    move = _action("move", _("Move selected jobs to another queue"))
+    cancel = _action("cancel", _("Cancel selected jobs"))
+    purge = _action("purge", _("Purge selected jobs"))
 
-    @admin.action(description=_("Cancel selected jobs"), permissions=["cancel"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
-        return self._act(request, VERBS["cancel"], queryset)
-
-    @admin.action(description=_("Purge selected jobs"), permissions=["purge"])
-    def purge(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
-        return self._act(request, VERBS["purge"], queryset)
-
-    def has_retry_permission(self, request: HttpRequest) -> bool:
-        return VERBS["retry"].allowed(request)
-
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        return VERBS["cancel"].allowed(request)
-
-    def has_purge_permission(self, request: HttpRequest) -> bool:
-        return VERBS["purge"].allowed(request)
+    has_retry_permission = _permission("retry")
+    has_run_now_permission = _permission("run_now")
+    has_reschedule_permission = _permission("reschedule")
+    has_prioritise_permission = _permission("prioritise")
+    has_move_permission = _permission("move")
+    has_cancel_permission = _permission("cancel")
+    has_purge_permission = _permission("purge")
 
     def verbs_for(self, request: HttpRequest, job: Job) -> list[Verb]:
         """List what this user can do to this job."""
         offered = [VERBS[str(name)] for name in self.actions or ()]
         return [verb for verb in offered if verb.allowed(request) and verb.fits(job.status)]
+
+    def wanted(self, request: HttpRequest) -> Filter:
+        """Say what the list shows, as a filter. Raises BadQuery."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap, name = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
+        verbs = [str(verb) for verb in self.actions or ()]
+        # Before those of a job, whose quoted id never has such an underscore.
+        everything = [
+            path(
+                f"_everything/{verb}/",
+                wrap(self.everything_view),
+                {"verb_name": verb},
+                name=f"{name}_everything_{verb}",
+            )
+            for verb in verbs
+        ]
+        one = [
+            path(f"<path:object_id>/{verb}/", wrap(self.verb_view), {"verb_name": verb}, name=f"{name}_{verb}")
+            for verb in verbs
+        ]
+        return [*everything, *one, *super().get_urls()]
+
+    def _address(self, page: str, *ids: str) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=[quote(job_id) for job_id in ids], current_app=self.admin_site.name)
+
+    def _require(self, request: HttpRequest, verb: Verb) -> None:
+        if not (verb.allowed(request) and self.has_view_permission(request)):
+            raise PermissionDenied
 
     # The list
 
@@ -75,88 +125,144 @@ class Acting(_Admin):
         return super().changelist_view(request, extra_context)
 
     def _act(self, request: HttpRequest, verb: Verb, queryset: QuerySet[Job]) -> HttpResponse | None:
-        if not (verb.allowed(request) and self.has_view_permission(request)):
-            raise PermissionDenied
-        across = request.POST.get("select_across") == "1"
-        rows = list(queryset.values_list("pk", "status")[: CAP + 1])
-        ids = [job_id for job_id, _status in rows[:CAP]]
-        if verb.destroys and not _confirmed(request, len(rows)):
-            return self._ask(request, verb, rows, across)
-        selected = [] if across else request.POST.getlist(ACTION_CHECKBOX_NAME)
-        known = set(ids)
-        operate(request, verb, ids, [job_id for job_id in dict.fromkeys(selected) if job_id not in known])
-        if len(rows) > CAP:
-            left = gettext("At most %(count)d jobs are handled at once; repeat the action for the others.")
-            messages.warning(request, left % {"count": CAP})
+        self._require(request, verb)
+        if request.POST.get("select_across") == "1":
+            return self.act_on(request, verb, self.wanted(request), request.get_full_path())
+        rows = dict(queryset.values_list("pk", "status"))
+        selected = list(dict.fromkeys(request.POST.getlist(ACTION_CHECKBOX_NAME)))
+        tally = asking.tally_of_rows(verb, list(rows.values()))
+        form = forms.form_of(verb, request, answered=asking.is_answer(request))
+        if not (asking.agreed(request, tally) and form.is_valid()):
+            kept = [("action", verb.name), ("select_across", "0"), *((ACTION_CHECKBOX_NAME, one) for one in selected)]
+            here = request.get_full_path()
+            return self._ask(request, verb, tally, form, address=here, back=here, kept=kept, ids=list(rows))
+        gone = [job_id for job_id in selected if job_id not in rows]
+        operate(request, forms.order_of(verb, request, form), list(rows), gone)
         return None
+
+    # Everything that a filter lets through
+
+    def everything_view(self, request: HttpRequest, verb_name: str) -> HttpResponse:
+        """Take the answer of the page that asks, with the filter it asked about."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        self._require(request, VERBS[verb_name])
+        wanted, back = asking.unsealed(request.POST.get("sealed", ""))
+        return self.act_on(request, VERBS[verb_name], wanted, back)
+
+    def act_on(self, request: HttpRequest, verb: Verb, wanted: Filter, back: str = "") -> HttpResponse:
+        """Do a verb to all that a filter lets through, once the user has seen how many those are and agreed.
+
+        Any view may call it for a POST. The page that asks posts to ``everything_view``; a few are done in the request,
+        which then leads ``back`` (to the list, if nothing is said); more become a job, to whose page the user is sent.
+        """
+        self._require(request, verb)
+        if asking.holds_nul(wanted):
+            raise BadRequest("The filter holds a NUL.")
+        back = back or self._address("changelist")
+        tally = asking.tally_of_filter(verb, wanted)
+        form = forms.form_of(verb, request, answered=asking.is_answer(request))
+        if not (asking.agreed(request, tally) and form.is_valid()):
+            address, kept = self._address(f"everything_{verb.name}"), [("sealed", asking.sealed(wanted, back))]
+            return self._ask(request, verb, tally, form, address=address, back=back, kept=kept)
+        order = forms.order_of(verb, request, form)
+        ids = [] if tally.is_large else _found(verb, wanted)
+        if tally.is_large or len(ids) > BATCH:
+            return self._start(request, order, wanted, back)
+        operate(request, order, ids, spared=lambda job: own_kind(job, wanted))
+        return HttpResponseRedirect(back)
+
+    def _start(self, request: HttpRequest, order: Order, wanted: Filter, back: str) -> HttpResponse:
+        try:
+            receipt = start(order, wanted)
+        except JobQueueError as error:
+            messages.error(request, error_told(error))
+            return HttpResponseRedirect(back)
+        if receipt.created:
+            messages.success(
+                request, gettext("This is done in the background, by this job; its page shows how far it is.")
+            )
+        else:
+            messages.info(request, gettext("The same is being done already, by this job."))
+        if not _is_served(receipt.id):
+            messages.warning(request, gettext("No live worker runs such jobs: it waits until one is started."))
+        name = f"admin:{self.opts.app_label}_job_change"
+        return HttpResponseRedirect(reverse(name, args=[quote(receipt.id)], current_app=self.admin_site.name))
 
     # One job
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.verb_view)
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        own = [
-            path(f"<path:object_id>/{verb}/", view, {"verb_name": verb}, name=f"{name}_{verb}")
-            for verb in map(str, self.actions or ())
-        ]
-        return [*own, *super().get_urls()]
-
     def verb_view(self, request: HttpRequest, object_id: str, verb_name: str) -> HttpResponse:
-        """Do one verb to one job."""
+        """Do one verb to one job; one that is not plain asks first."""
         verb = VERBS[verb_name]
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        if not (verb.allowed(request) and self.has_view_permission(request)):
-            raise PermissionDenied
+        self._require(request, verb)
         job_id = unquote(object_id)
         job = self.get_object(request, job_id)
         if job is None:
-            operate(request, verb, [], [job_id])
+            tell_gone(request, verb, job_id)
             return HttpResponseRedirect(self._address("changelist"))
-        if verb.destroys and not _confirmed(request, 1):
-            return self._ask(request, verb, [(job.pk, job.status)], across=False, job=job)
-        operate(request, verb, [job.pk])
-        if self.get_object(request, job.pk) is None:
-            return HttpResponseRedirect(self._address("changelist"))
-        return HttpResponseRedirect(self._address("change", job.pk))
+        tally = asking.tally_of_rows(verb, [job.status])
+        form = forms.form_of(verb, request, answered=verb.plain or asking.is_answer(request))
+        if not ((verb.plain or asking.agreed(request, tally)) and form.is_valid()):
+            here, back = self._address(verb.name, job.pk), self._address("change", job.pk)
+            return self._ask(request, verb, tally, form, address=here, back=back, ids=[job.pk])
+        operate(request, forms.order_of(verb, request, form), [job.pk])
+        return HttpResponseRedirect(self._where_it_is(request, job))
 
-    def _address(self, page: str, *ids: str) -> str:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        return reverse(name, args=[quote(job_id) for job_id in ids], current_app=self.admin_site.name)
+    def _where_it_is(self, request: HttpRequest, job: Job) -> str:
+        """Say where to go after a change: to the job's page, or to the list, where it has none here any more."""
+        is_there = self.get_object(request, job.pk) is not None
+        return self._address("change", job.pk) if is_there else self._address("changelist")
 
     # The question before
 
     def _ask(
-        self, request: HttpRequest, verb: Verb, rows: Sequence[tuple[str, str]], across: bool, job: Job | None = None
+        self,
+        request: HttpRequest,
+        verb: Verb,
+        tally: asking.Tally,
+        form: forms.Reason,
+        *,
+        address: str,
+        back: str,
+        kept: Sequence[tuple[str, str]] = (),
+        ids: Sequence[str] = (),
     ) -> HttpResponse:
-        counts = Counter(status for _id, status in rows[:CAP])
-        ids = [job_id for job_id, _status in rows[:CAP]]
+        number = {"count": tally.expected, "shown": tally.shown}
+        question = gettext("%(question)s?") % {"question": verb.asked % number}
+        answer = [*kept, ("confirmed", "yes"), ("expected", str(tally.expected))]
         context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Purge jobs?"),
-            "opts": self.opts,
-            "media": self.media,
+            "media": LOOKS,
             "verb": verb,
-            "count": len(ids),
-            "capped": len(rows) > CAP,
-            "by_status": [(label, counts[status]) for status, label in STATUS_LABELS if counts[status]],
-            "left_alone": sum(counts[status] for status in counts if not verb.fits(status)),
-            "expected": len(rows),
-            "ids": ids[:1] if across else ids,
-            "shown": ids[:SHOWN_BEFORE_PURGE],
-            "not_shown": len(ids) - SHOWN_BEFORE_PURGE,
-            "across": across,
-            "object": job,
-            "back": self._address("change", job.pk) if job else request.get_full_path(),
-            "base": f"admin/{'delete' if job else 'delete_selected'}_confirmation.html",
-            "checkbox": ACTION_CHECKBOX_NAME,
+            "tally": tally,
+            "will": verb.will % number,
+            "asked": verb.asked % number,
+            "form": form,
+            "queues": form.known_queues() if isinstance(form, forms.Moving) else (),
+            "in_background": tally.is_large and not ids,
+            "at_once": BATCH,
+            "address": address,
+            "kept": answer,
+            "back": back,
+            "shown": ids[:IDS_SHOWN],
+            "not_shown": len(ids) - IDS_SHOWN,
         }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "jobqueue/admin/confirm.html", context)
+        return page(self, request, "jobqueue/admin/confirm.html", question, [entry(self)], **context)
 
 
-def _confirmed(request: HttpRequest, found: int) -> bool:
-    """Say whether the user agreed to at least as many as there are now."""
-    expected = request.POST.get("expected", "")
-    counted = int(expected) if expected.isdecimal() and len(expected) < 10 else 0  # no digits without end
-    return request.POST.get("confirmed") == "yes" and found <= counted
+def _found(verb: Verb, wanted: Filter) -> list[str]:
+    """Find the ids of what is meant, the oldest first; one more than a batch tells that there are more."""
+    if not verb.taken(wanted):
+        return []
+    rows = Job.objects.using(conf.get("DATABASE"))
+    return listing.find(rows.all(), verb.meant(wanted), oldest_first=True)[: BATCH + 1]
+
+
+def _is_served(job_id: str) -> bool:
+    """Say whether a live worker takes the job that carries a large order out."""
+    backend = current()
+    found, now = backend.get(job_id), backend.now()
+    return found is not None and any(
+        takes(one, found.queue, found.type) and one.is_alive(now) for one in backend.workers()
+    )

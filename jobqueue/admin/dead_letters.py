@@ -1,4 +1,4 @@
-"""The dead letters in the admin: jobs given up, to be retried or purged."""
+"""The dead letters in the admin: jobs given up, by what was wrong with them, to be retried or purged."""
 
 from __future__ import annotations
 
@@ -6,23 +6,111 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 
 from jobqueue import conf
+from jobqueue.admin import groups
 from jobqueue.admin.filters import CreatedFilter, QueueFilter, TypeFilter
 from jobqueue.admin.jobs import ReadingJobs
+from jobqueue.admin.pages import LOOKS, address, entry, page
+from jobqueue.admin.verbs import VERBS
 from jobqueue.models import DeadLetter, Job
+
+_READS = ("GET", "HEAD")
 
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(ReadingJobs):
-    """Dead letters alone."""
+    """Dead letters alone: grouped by error first, and as the list they are."""
 
     actions = ("retry", "purge")
     list_filter = (TypeFilter, QueueFilter, CreatedFilter)
-    list_display = ("named", "when", "tries", "shown_error", "queue", "tenant")
+    list_display = ("named", "placed", "when", "tries", "shown_error")
+    change_list_template = "jobqueue/admin/dead_letters.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        # Before those of a job, whose quoted id never has such an underscore.
+        own = [
+            path("all/", self.admin_site.admin_view(self.all_view), name=f"{self._prefix}_all"),
+            path("by_error/", self.admin_site.admin_view(self.group_view), name=f"{self._prefix}_by_error"),
+        ]
+        own += [
+            path(
+                f"by_error/{verb}/",
+                self.admin_site.admin_view(self.group_verb_view),
+                {"verb_name": verb},
+                name=f"{self._prefix}_by_error_{verb}",
+            )
+            for verb in self.actions
+        ]
+        return [*own, *super().get_urls()]
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}"
+
+    # By error
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the errors; what asks for a list is sent on to it."""
+        if request.method not in _READS:
+            return super().changelist_view(request, extra_context)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.GET:
+            return HttpResponseRedirect(f"{address(self, 'all')}?{request.GET.urlencode()}")
+        found, more = groups.all_shown(self)
+        title = gettext("Dead letters by error")
+        context = {"found": found, "more": more, "media": LOOKS, **self._both()}
+        return page(self, request, "jobqueue/admin/groups.html", title, **context)
+
+    def all_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the list of all dead letters, and do what its form asks for."""
+        return super().changelist_view(request, self._both())
+
+    def _both(self) -> dict[str, str]:
+        return {"groups_address": address(self, "changelist"), "list_address": address(self, "all")}
+
+    def group_view(self, request: HttpRequest) -> HttpResponse:
+        """Show one group: its latest failure, its newest jobs, and what can be done to all of them."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        fingerprint = request.GET.get("fingerprint", "")
+        group = groups.one(fingerprint)
+        if group is None:
+            messages.info(request, gettext("No dead letter has this error any more."))
+            return HttpResponseRedirect(address(self, "changelist"))
+        query = request.GET.urlencode()
+        context = {
+            "media": LOOKS,
+            "group": groups.shown(self, group),
+            "lately": groups.lately(group),
+            "told": groups.latest(group),
+            "jobs": groups.jobs(self, fingerprint),
+            "verbs": [
+                (VERBS[name], f"{address(self, f'by_error_{name}')}?{query}")
+                for name in self.actions
+                if VERBS[name].allowed(request)
+            ],
+        }
+        return page(self, request, "jobqueue/admin/group.html", groups.named(group), [entry(self)], **context)
+
+    def group_verb_view(self, request: HttpRequest, verb_name: str) -> HttpResponse:
+        """Do one verb to a whole group."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        verb = VERBS[verb_name]
+        if not (verb.allowed(request) and self.has_view_permission(request)):
+            raise PermissionDenied
+        fingerprint = request.GET.get("fingerprint", "")
+        if "\0" in fingerprint:
+            raise BadRequest("A fingerprint holds a NUL.")
+        return self.act_on(request, verb, groups.wanted(fingerprint))
+
+    # One of them
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

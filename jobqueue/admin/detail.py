@@ -1,175 +1,237 @@
-"""One job on its page: what is shown of it, in which order, and its history. What is empty is not shown."""
+"""One job as its page tells it: the facts, and the parts of the page that are made of them and change while it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
 
-from django.contrib import admin
-from django.contrib.admin.utils import quote
-from django.db.models import Field
-from django.urls import NoReverseMatch, reverse
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from django.template.loader import render_to_string
+from django.utils.formats import number_format
 from django.utils.html import format_html
-from django.utils.translation import gettext
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
-from jobqueue.admin import display
-from jobqueue.models import Attempt, Job
-from jobqueue.policy.redaction import redact_text, secret_values
+from jobqueue.admin import display, past, timeline
+from jobqueue.admin.family import children_of, parent_of
+from jobqueue.admin.json_tree import read, tree
+from jobqueue.admin.links import Links
+from jobqueue.admin.listing import CAP
+from jobqueue.admin.progress import bar, percent
+from jobqueue.admin.why import why
+from jobqueue.backends import current
+from jobqueue.backends.matching import in_status
+from jobqueue.models import Job
+from jobqueue.observe.steering import one_line
+from jobqueue.policy.redaction import secret_values, unfolded
+from jobqueue.records import Filter
+from jobqueue.states import ACTIVE, JobStatus
 
-#: Of a history longer than this the page shows the end.
-ATTEMPTS_SHOWN = 50
+JSON_COLUMNS = ("payload", "result", "progress", "context")
 
-Shown = Callable[[Any], Any]
-
-
-def _shown(column: str, show: Callable[[Any, Job], Any]) -> Shown:
-    """Make a read-only field of a column: its name, and its value by ``show``."""
-
-    described = cast("Field[Any, Any]", Job._meta.get_field(column)).verbose_name
-
-    @admin.display(description=described)
-    def field(job: Job) -> Any:
-        return show(getattr(job, column), job)
-
-    field.__name__ = f"shown_{column}"
-    return field
-
-
-def _plain(column: str) -> Shown:
-    return _shown(column, lambda value, _job: value)
-
-
-def _moment(column: str) -> Shown:
-    return _shown(column, lambda value, _job: display.in_full(value))
+#: What is said to those who cannot see that the status has changed.
+SAID = {
+    JobStatus.QUEUED: _("The job is queued."),
+    JobStatus.IN_PROGRESS: _("The job is running."),
+    JobStatus.COMPLETED: _("The job has completed."),
+    JobStatus.FAILED: _("The job was stopped."),
+    JobStatus.DEAD_LETTER: _("The job is a dead letter: it was given up."),
+}
 
 
-def _json(column: str) -> Shown:
-    return _shown(column, lambda value, _job: display.json_block(value))
+class Detail:
+    """A job on a site. What is large, or costs a query, is read when it is asked for."""
+
+    def __init__(self, job: Job, site: str) -> None:
+        self.job = job
+        self.links = Links(site)
+        self.now = current().now()
+        self._texts: dict[str, str | None] = {}
+        self._values: dict[str, Any] = {}
+
+    # What is known
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing happens to it any more by itself."""
+        return JobStatus(self.job.status) not in ACTIVE
+
+    @property
+    def said(self) -> str:
+        """Where the job stands, as a sentence."""
+        return str(SAID[JobStatus(self.job.status)])
+
+    def text(self, column: str) -> str | None:
+        """Read a column of JSON as the text it is: a database takes JSON that Python will not read."""
+        if column not in self._texts:
+            # Progress is asked for every second, and the others hardly ever.
+            together = [column] if column == "progress" else [one for one in JSON_COLUMNS if one != "progress"]
+            rows = Job.objects.using(conf.get("DATABASE")).filter(pk=self.job.pk)
+            found = rows.values_list(*(Cast(one, TextField()) for one in together)).first()
+            self._texts |= dict(zip(together, found or [None] * len(together), strict=True))
+        return self._texts[column]
+
+    def value(self, column: str) -> Any:
+        """Decode a column of JSON, each number as it is written; what is not there is ``None``, as JSON's null."""
+        if column not in self._values:
+            self._values[column] = read(self.text(column) or "null")
+        return self._values[column]
+
+    @cached_property
+    def context(self) -> Any:
+        """What travels with the job."""
+        return self.value("context")
+
+    @cached_property
+    def secrets(self) -> tuple[str, ...]:
+        """What its errors may have picked up: secrets of the payload, and of the one before an operator edited it."""
+        return secret_values([self.value("payload"), self.context])
+
+    @cached_property
+    def token(self) -> str:
+        """What is another once the timeline is."""
+        job = self.job
+        facts = (job.status, job.attempts, job.max_retries, job.fence, job.started_at, job.completed_at)
+        known = (*facts, job.scheduled_at, job.cancel_requested_at, job.end_reason, get_language(), *past.mark(job))
+        return sha256(repr(known).encode()).hexdigest()[:16]
+
+    # The page
+
+    def payloads(self) -> dict[str, SafeString | str]:
+        """Make trees of the payload, of the one before an operator edited it, and of what else travels with the job."""
+        return {
+            "payload": tree(self.value("payload"), gettext("Payload")),
+            "first": self._first(),
+            "context": self._context(),
+        }
+
+    def _first(self) -> SafeString | str:
+        first = self.context.get("first") if isinstance(self.context, dict) else None
+        if not isinstance(first, dict) or "payload" not in first:
+            return ""
+        return tree(first["payload"], gettext("Payload before it was edited"))
+
+    def _context(self) -> SafeString | str:
+        others = self.context
+        if isinstance(others, dict):
+            others = {key: value for key, value in others.items() if key != "first"}
+        return tree(others, gettext("Context")) if others else ""
+
+    def parts(self, verbs: Sequence[Any], edit_address: str, seen: str = "") -> dict[str, SafeString]:
+        """Make the parts; whoever has ``seen`` the timeline by this token gets it no more."""
+        token = self.token  # first: what happens meanwhile shall be news to whoever comes with it
+        contexts: dict[str, Callable[[], dict[str, Any]]] = {
+            "summary": lambda: {"rows": self._summary()},
+            "verbs": lambda: {"verbs": verbs, "edit_address": edit_address},
+            "why": self._why,
+            "progress": self._progress,
+            "timeline": self._timeline,
+            "next": self._next,
+            "result": self._result,
+            "family": self._family,
+        }
+        wanted = [name for name in contexts if name != "timeline" or seen != token]
+        return {name: _drawn(name, contexts[name]()) for name in wanted}
+
+    def _summary(self) -> list[tuple[str, str, Any]]:
+        job = self.job
+        mono = '<span class="jq-mono">{}</span>'
+        rows = [
+            ("status", gettext("Status"), self._status()),
+            ("type", gettext("Type"), format_html(mono, one_line(job.type))),
+            ("queue", gettext("Queue"), format_html(mono, one_line(job.queue))),
+            ("attempts", gettext("Attempts"), self._attempts()),
+            ("age", gettext("Age"), display.near(job.created_at, display.length(self._since(job.created_at)))),
+        ]
+        if job.started_at is not None and (job.completed_at or not self.is_over):
+            end = self.now if job.completed_at is None else job.completed_at
+            took = display.duration(max(end - job.started_at, timedelta(0)).total_seconds())
+            rows.append(("duration", gettext("Duration"), took))
+        if job.lease_owner:
+            rows.append(("worker", gettext("Worker"), self._worker(job.lease_owner)))
+        if job.tenant:
+            rows.append(("tenant", gettext("Tenant"), one_line(job.tenant)))
+        return rows
+
+    def _since(self, moment: datetime) -> timedelta:
+        return max(self.now - moment, timedelta(0))
+
+    def _status(self) -> SafeString:
+        shown = display.badge(self.job.status, str(self.job.get_status_display()))
+        if self.job.status == JobStatus.IN_PROGRESS and self.job.cancel_requested_at:
+            return format_html('{} <span class="jq-quiet">{}</span>', shown, gettext("asked to stop"))
+        return shown
+
+    def _attempts(self) -> str:
+        return gettext("%(made)d of %(allowed)d") % {"made": self.job.attempts, "allowed": self.job.max_retries}
+
+    def _worker(self, owner: str) -> SafeString:
+        name = one_line(owner)
+        address = self.links.worker(owner)
+        if not address:
+            return format_html('<span class="jq-mono">{}</span>', name)
+        return format_html('<a class="jq-mono" href="{}">{}</a>', address, name)
+
+    def _why(self) -> dict[str, Any]:
+        job = self.job
+        # Of a job that goes on, the timeline tells it, which is not made anew every second.
+        error = job.error if job.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER) else ""
+        return {
+            "is_waiting": job.status == JobStatus.QUEUED,
+            "reasons": why(job, self.now, self.links),
+            "error": display.text_block(error, self.secrets) if error else "",
+            **self._same_error(),
+        }
+
+    def _same_error(self) -> dict[str, Any]:
+        """Count the dead letters of the same kind of failure beside this one; the index holds them together."""
+        fingerprint = self.job.error_fingerprint
+        if not fingerprint or self.job.status == JobStatus.COMPLETED:
+            return {}
+        rows = in_status(conf.get("DATABASE"), JobStatus.DEAD_LETTER).filter(error_fingerprint=fingerprint)
+        found = rows.values("pk")[: CAP + 1].count() - (self.job.status == JobStatus.DEAD_LETTER)
+        if found <= 0:
+            return {}
+        number = number_format(min(found, CAP), force_grouping=True)
+        return {
+            "others": found,
+            "others_number": f"{number}+" if found >= CAP else number,
+            "others_address": self.links.dead_letters(Filter(fingerprint=fingerprint)),
+        }
+
+    def _progress(self) -> dict[str, Any]:
+        value = self.value("progress")
+        if value is None:
+            return {}
+        drawn = bar(percent(value.get("percent"))) if isinstance(value, dict) else None
+        rest = {key: inner for key, inner in value.items() if key != "percent"} if drawn else value
+        info = tree(rest, gettext("Progress")) if rest or not drawn else ""
+        return {"is_there": True, "bar": drawn, "info": info}
+
+    def _timeline(self) -> dict[str, Any]:
+        about = dict(unfolded(self.context)) if isinstance(self.context, dict) else {}
+        found = past.past_of(self.job, lambda: self.secrets)
+        return {"entries": timeline.told(self.job, found, about, self.links)}
+
+    def _next(self) -> dict[str, Any]:
+        entry = timeline.to_come(self.job, self.now)
+        return {"entries": [entry] if entry else []}
+
+    def _family(self) -> dict[str, Any]:
+        return {"parent": parent_of(self.job, self.links), "children": children_of(self.job, self.links)}
+
+    def _result(self) -> dict[str, Any]:
+        # A result comes with the end; before it, what is there is of no attempt that counts.
+        value = self.value("result") if self.is_over else None
+        return {"result": "" if value is None else tree(value, gettext("Result"))}
 
 
-def _text(column: str) -> Shown:
-    return _shown(column, lambda value, _job: format_html('<span class="jq-mono">{}</span>', value))
-
-
-def _status(_value: str, job: Job) -> Any:
-    shown = display.badge(job.status, job.get_status_display())
-    if job.status == "in_progress" and job.cancel_requested_at:
-        return format_html('{} <span class="jq-quiet">{}</span>', shown, gettext("asked to stop"))
-    return shown
-
-
-def _attempts(value: int, job: Job) -> str:
-    return gettext("%(made)d of %(allowed)d") % {"made": value, "allowed": job.max_retries}
-
-
-def _error(value: str, job: Job) -> Any:
-    return display.text_block(value, secret_values(job.payload))
-
-
-def _parent(value: str, _job: Job) -> Any:
-    try:
-        return format_html(
-            '<a class="jq-mono" href="{}">{}</a>', reverse("admin:jobqueue_job_change", args=[quote(value)]), value
-        )
-    except NoReverseMatch:  # a site of another name
-        return value
-
-
-Row = dict[str, Any]
-
-#: The rows of each part; every field by the column that decides whether it is shown.
-PARTS: tuple[tuple[Any, tuple[Row, ...]], ...] = (
-    (
-        None,
-        (
-            {"status": _shown("status", _status), "end_reason": _plain("end_reason")},
-            {
-                "type": _text("type"),
-                "queue": _plain("queue"),
-                "priority": _plain("priority"),
-                "attempts": _shown("attempts", _attempts),
-            },
-            {"tenant": _plain("tenant"), "workspace": _plain("workspace")},
-            {"progress": _json("progress")},
-            {"error": _shown("error", _error)},
-        ),
-    ),
-    (_("Payload and result"), ({"payload": _json("payload")}, {"result": _json("result")})),
-    (
-        _("Times"),
-        (
-            {name: _moment(name) for name in ("created_at", "scheduled_at", "expires_at", "slot_at")},
-            {name: _moment(name) for name in ("started_at", "completed_at", "cancel_requested_at", "updated_at")},
-        ),
-    ),
-    (_("Claim"), ({"lease_owner": _text("lease_owner"), "lease_until": _moment("lease_until")},)),
-    (
-        _("Keys and origin"),
-        (
-            {"id": _text("id"), "parent_id": _shown("parent_id", _parent), "schedule_id": _text("schedule_id")},
-            {name: _text(name) for name in ("idempotency_key", "unique_key", "concurrency_key")},
-            {
-                "timeout": _plain("timeout"),
-                "exact_priority": _plain("exact_priority"),
-                "payload_version": _plain("payload_version"),
-                "fence": _plain("fence"),
-                "crash_count": _plain("crash_count"),
-            },
-            {"context": _json("context")},
-        ),
-    ),
-)
-
-EVERY_FIELD: list[Any] = [field for _title, rows in PARTS for row in rows for field in row.values()]
-
-
-def parts(job: Job) -> list[tuple[Any, dict[str, Any]]]:
-    """Lay out a job as fieldsets."""
-    found = []
-    for title, rows in PARTS:
-        filled = [[field for column, field in row.items() if getattr(job, column) not in (None, "")] for row in rows]
-        if any(filled):
-            found.append((title, {"fields": [tuple(row) for row in filled if row]}))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class PastAttempt:
-    """One attempt as the page shows it."""
-
-    number: int
-    ending: str
-    error_class: str
-    message: str
-    traceback: str
-    owner: str
-    took: str
-    ended_at: datetime
-    when: Any
-
-
-def history(job: Job) -> tuple[list[PastAttempt], bool]:
-    """Read the latest attempts that did not succeed, newest first, and whether there are more."""
-    rows = Attempt.objects.using(conf.get("DATABASE")).filter(job_id=job.pk).order_by("-fence")
-    found = list(rows[: ATTEMPTS_SHOWN + 1])
-    return list(_past(found[:ATTEMPTS_SHOWN], job)), len(found) > ATTEMPTS_SHOWN
-
-
-def _past(rows: list[Attempt], job: Job) -> Iterator[PastAttempt]:
-    secrets = tuple(secret_values(job.payload))
-    for row in rows:
-        yield PastAttempt(
-            number=row.attempt,
-            ending=row.get_ending_display(),
-            error_class=row.error_class,
-            message=redact_text(row.message, secrets),
-            traceback=redact_text(row.traceback, secrets),
-            owner=row.owner,
-            took=display.duration(row.duration),
-            ended_at=row.ended_at,
-            when=display.in_full(row.ended_at),
-        )
+def _drawn(part: str, context: dict[str, Any]) -> SafeString:
+    template = "entries" if part in ("timeline", "next") else part
+    return render_to_string(f"jobqueue/admin/job/{template}.html", context)

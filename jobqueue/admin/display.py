@@ -1,20 +1,23 @@
-"""How values look: statuses, moments, lengths of time, JSON and errors. What may hold a secret is redacted here."""
+"""How values look: statuses, moments, lengths of time and errors. What may hold a secret is redacted here."""
 
 from __future__ import annotations
 
-import json
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from math import floor
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, npgettext_lazy
 
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.redaction import redact_data, redact_text
+from jobqueue.observe.steering import harmless
+from jobqueue.policy.redaction import redact_beginning, redact_text
 from jobqueue.states import JobStatus
 
 #: A shape each, so that colour is not the only signal.
@@ -25,7 +28,21 @@ SIGNS = {
     JobStatus.FAILED: "■",
     JobStatus.DEAD_LETTER: "✕",
 }
+#: The units once more, for how far away a moment is: in some languages they are inflected then.
+_AWAY = {
+    "year": npgettext_lazy("how far away", "%(num)d year", "%(num)d years", "num"),
+    "month": npgettext_lazy("how far away", "%(num)d month", "%(num)d months", "num"),
+    "week": npgettext_lazy("how far away", "%(num)d week", "%(num)d weeks", "num"),
+    "day": npgettext_lazy("how far away", "%(num)d day", "%(num)d days", "num"),
+    "hour": npgettext_lazy("how far away", "%(num)d hour", "%(num)d hours", "num"),
+    "minute": npgettext_lazy("how far away", "%(num)d minute", "%(num)d minutes", "num"),
+}
 _MINUTE = timedelta(minutes=1)
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+#: From the year 1 on, so many seconds end before the year 10,000.
+_LONGEST = 300_000_000_000
+#: More of a text is not for reading, and would only keep the browser busy.
+LONGEST_SHOWN = 100_000
 
 
 def badge(status: str, label: str) -> SafeString:
@@ -38,32 +55,37 @@ def badge(status: str, label: str) -> SafeString:
     )
 
 
-def length(value: timedelta) -> str:
+def length(value: timedelta, units: dict[str, Any] | None = None) -> str:
     """Say how long, in the largest unit that fits."""
     if value < _MINUTE:
         seconds = int(value.total_seconds())
         return ngettext("%(count)d second", "%(count)d seconds", seconds) % {"count": seconds}
-    now = SYSTEM.now()
-    return timesince(now - value, now, depth=1)
+    # Counted from where the longest there is still ends before the year 10,000.
+    return timesince(_LONG_AGO, _LONG_AGO + value, time_strings=units, depth=1)
 
 
 def duration(seconds: float | None) -> str:
     """Say how long an attempt took, to the precision people care for."""
-    if seconds is None:
+    if seconds is None or not 0 <= seconds < _LONGEST:  # another program may have written anything there
         return ""
     if seconds < 1:
         return gettext("%(count)d ms") % {"count": round(seconds * 1000)}
     if seconds < _MINUTE.total_seconds():
-        return gettext("%(count).1f s") % {"count": seconds}
+        return gettext("%(count)s s") % {"count": number_format(round(seconds, 1), 1)}
     return length(timedelta(seconds=seconds))
 
 
-def ago(moment: datetime) -> str:
+def percent(share: float) -> float:
+    """Write a share in percent; rounded down, for one failure among many thousands is no 100 %."""
+    return floor(share * 1000 + 1e-9) / 10
+
+
+def ago(moment: datetime, now: datetime | None = None) -> str:
     """Say how far a moment is from now."""
-    now = SYSTEM.now()
+    now = now or SYSTEM.now()
     if moment > now:
-        return gettext("in %(length)s") % {"length": length(moment - now)}
-    return gettext("%(length)s ago") % {"length": length(now - moment)}
+        return gettext("in %(length)s") % {"length": length(moment - now, _AWAY)}
+    return gettext("%(length)s ago") % {"length": length(now - moment, _AWAY)}
 
 
 def exactly(moment: datetime) -> str:
@@ -77,25 +99,25 @@ def near(moment: datetime, words: str) -> SafeString:
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exactly(moment), words)
 
 
-def in_full(moment: datetime) -> SafeString:
+def at(moment: datetime) -> SafeString:
+    """Show a moment by itself."""
+    return format_html('<time datetime="{}">{}</time>', moment.isoformat(), exactly(moment))
+
+
+def in_full(moment: datetime, now: datetime | None = None) -> SafeString:
     """Show a moment and its distance."""
-    return format_html(
-        '<time datetime="{}">{}</time> <span class="jq-quiet">{}</span>',
-        moment.isoformat(),
-        exactly(moment),
-        ago(moment),
-    )
+    return format_html('{} <span class="jq-quiet">{}</span>', at(moment), ago(moment, now))
 
 
-def json_block(value: Any) -> SafeString:
-    """Show JSON on lines of its own, without its secrets."""
-    text = json.dumps(redact_data(value), indent=2, ensure_ascii=False)
-    return format_html('<pre class="jq-block" tabindex="0">{}</pre>', text)
+def clean(text: str, secrets: Iterable[str] = ()) -> str:
+    """A text without its secrets, and without what would turn its writing around; a long one is cut."""
+    shown, is_all = redact_beginning(text, LONGEST_SHOWN, secrets)
+    return harmless(shown) if is_all else f"{harmless(shown)}…"
 
 
-def text_block(text: str, secrets: Any = ()) -> SafeString:
+def text_block(text: str, secrets: Iterable[str] = ()) -> SafeString:
     """Show a text as it stands, without the secrets it may have picked up."""
-    return format_html('<pre class="jq-block" tabindex="0">{}</pre>', redact_text(text, secrets))
+    return format_html('<pre class="jq-block" tabindex="0">{}</pre>', clean(text, secrets))
 
 
 def first_line(text: str | None) -> str:

@@ -1,9 +1,12 @@
-"""The filters beside the lists. Their choices come from the code and from what is paused, never from the job table."""
+"""The filters beside the lists: what can be chosen there, and the filter that it stands for.
+
+Their choices come from the code and from what is paused, never from the job table.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -12,14 +15,17 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue.admin.narrowing import BadQuery
+from jobqueue.admin.query import check, read_status
 from jobqueue.backends import current
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.models.job import STATUS_LABELS
-from jobqueue.records import Scope
+from jobqueue.records import Filter, Scope
 
 #: From here on a box to search in is quicker than a list of links.
 MANY = 12
@@ -32,21 +38,16 @@ WINDOWS = {
 }
 
 
-class _Column(admin.SimpleListFilter):
-    """One column has one value."""
+class _Beside(admin.SimpleListFilter):
+    """Offers choices; what was chosen is read by ``listing.wanted``, together with what was typed."""
 
     parameter_name: str
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        value = self.value()
-        if value is None:
-            return queryset
-        if "\0" in value:  # Postgres has no such text, and would not be asked for it
-            return queryset.none()
-        return queryset.filter(**{self.parameter_name: value})
+        return queryset
 
 
-class StatusFilter(_Column):
+class StatusFilter(_Beside):
     """The five statuses."""
 
     title = _("status")
@@ -56,7 +57,7 @@ class StatusFilter(_Column):
         return STATUS_LABELS
 
 
-class _Names(_Column):
+class _Names(_Beside):
     """Names known to this process; one it does not know may still stand in the address."""
 
     @abstractmethod
@@ -101,7 +102,7 @@ class QueueFilter(_Names):
         return {"default", *(one.options.queue for one in registry), *paused}
 
 
-class CreatedFilter(admin.SimpleListFilter):
+class CreatedFilter(_Beside):
     """How long ago a job was enqueued, at most."""
 
     title = _("time of creation")
@@ -110,8 +111,34 @@ class CreatedFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, Any]]:
         return [(name, label) for name, (_length, label) in WINDOWS.items()]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        if (value := self.value()) not in WINDOWS:
-            return queryset if value is None else queryset.none()
-        length, _label = WINDOWS[str(value)]
-        return queryset.filter(created_at__gte=SYSTEM.now() - length)
+
+def _status(value: str) -> Filter:
+    return Filter(statuses=frozenset({read_status(value)}))
+
+
+def _type(value: str) -> Filter:
+    check(value)
+    return Filter(types=frozenset({value}))
+
+
+def _queue(value: str) -> Filter:
+    check(value)
+    return Filter(queues=frozenset({value}))
+
+
+def _created(value: str) -> Filter:
+    if value not in WINDOWS:
+        raise BadQuery(
+            gettext("There is no such time of creation. There are %(names)s.") % {"names": ", ".join(WINDOWS)}
+        )
+    length, _label = WINDOWS[value]
+    return Filter(created_after=SYSTEM.now() - length)
+
+
+#: How the value of each is read. Raises BadQuery.
+BESIDE: dict[str, Callable[[str], Filter]] = {
+    StatusFilter.parameter_name: _status,
+    TypeFilter.parameter_name: _type,
+    QueueFilter.parameter_name: _queue,
+    CreatedFilter.parameter_name: _created,
+}

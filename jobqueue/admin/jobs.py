@@ -4,38 +4,36 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.options import ShowFacets
+from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
-from jobqueue.admin import detail, display
-from jobqueue.admin.acting import Acting
+from jobqueue.admin import detail, listing
+from jobqueue.admin.change_list import JobList
+from jobqueue.admin.columns import Columns
 from jobqueue.admin.filters import CreatedFilter, QueueFilter, StatusFilter, TypeFilter
-from jobqueue.admin.listing import CappedPaginator, JobList, search
-from jobqueue.clock import SYSTEM
-from jobqueue.models import Job
+from jobqueue.admin.job_page import JobPage
+from jobqueue.admin.narrowing import BadQuery, both
+from jobqueue.models import DeadLetter, Job
+from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
+#: As long as the longest search there is, each letter as four escaped bytes, and much more than anything beside it.
+LONGEST_ADDRESS = 30_000
 
-class ReadingJobs(Acting):
+
+class ReadingJobs(Columns, JobPage):
     """What every list of jobs shares."""
 
     change_list_template = "jobqueue/admin/change_list.html"
-    change_form_template = "jobqueue/admin/job.html"
-    list_display: Any = ("named", "shown_status", "when", "tries", "shown_error", "queue", "priority", "tenant")
+    list_display: Any = ("named", "shown_status", "placed", "when", "shown_error")
     list_filter: ClassVar[Any] = (StatusFilter, TypeFilter, QueueFilter, CreatedFilter)
     # Any other column has no index, and a million rows would be sorted for it.
     sortable_by = ("named",)
     ordering = ("-id",)
-    search_fields = ("id", "idempotency_key", "type", "tenant")
-    search_help_text = _("An id or its beginning, an idempotency key, a job type, or a tenant.")
-    readonly_fields = detail.EVERY_FIELD
-    paginator = CappedPaginator
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
     list_per_page = 100
@@ -66,72 +64,37 @@ class ReadingJobs(Acting):
         return lookup in {one.parameter_name for one in self.list_filter}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
-        return super().get_queryset(request).using(conf.get("DATABASE"))
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Job | None:
-        # Postgres has no text with a NUL in it, and would not be asked for one.
-        return None if "\0" in object_id else super().get_object(request, object_id, from_field)
+        # JSON is read where it is shown, and not by the driver: what one job holds must not hide another.
+        return super().get_queryset(request).using(conf.get("DATABASE")).defer(*detail.JSON_COLUMNS)
 
     def get_changelist(self, request: HttpRequest, **_kwargs: Any) -> type[JobList]:
         return JobList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
-    ) -> tuple[QuerySet[Job], bool]:
-        term = search_term.strip()
-        return (search(queryset, term) if term else queryset), False
+    def wanted(self, request: HttpRequest) -> Filter:
+        """Say what the list shows, as a filter. Raises BadQuery."""
+        return both(self._of_all, listing.wanted(request))
 
-    # The columns
+    @property
+    def _of_all(self) -> Filter:
+        is_dead = issubclass(self.model, DeadLetter)
+        return Filter(statuses=frozenset({JobStatus.DEAD_LETTER})) if is_dead else Filter()
 
-    @admin.display(description=_("job"), ordering="id")
-    def named(self, job: Job) -> Any:
-        return format_html('<span class="jq-type">{}</span><span class="jq-id">{}</span>', job.type, job.pk)
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        # A list repeats its address in each of its links.
+        if len(request.META.get("QUERY_STRING", "")) > LONGEST_ADDRESS:
+            raise BadRequest("The address is too long.")
+        return super().changelist_view(request, extra_context)
 
-    @admin.display(description=_("status"))
-    def shown_status(self, job: Job) -> Any:
-        return display.badge(job.status, job.get_status_display())
-
-    @admin.display(description=_("attempts"))
-    def tries(self, job: Job) -> str:
-        return f"{job.attempts}/{job.max_retries}"
-
-    @admin.display(description=_("when"))
-    def when(self, job: Job) -> Any:
-        if job.status == JobStatus.QUEUED and job.scheduled_at > SYSTEM.now():
-            return display.near(job.scheduled_at, gettext("runs %(when)s") % {"when": display.ago(job.scheduled_at)})
-        return display.near(job.created_at, display.ago(job.created_at))
-
-    @admin.display(description=_("error"))
-    def shown_error(self, job: Any) -> Any:
-        line = display.first_line(job.error_start)
-        return format_html('<span class="jq-error" title="{}">{}</span>', line, line) if line else None
-
-    # The page
-
-    def get_fieldsets(self, request: HttpRequest, obj: Job | None = None) -> Any:
-        return detail.parts(obj) if obj else []
-
-    def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Job | None = None,
-    ) -> HttpResponse:
-        if obj is not None:
-            attempts, more = detail.history(obj)
-            context |= {
-                "attempts": attempts,
-                "more_attempts": more,
-                "verbs": [(verb, self._address(verb.name, obj.pk)) for verb in self.verbs_for(request, obj)],
-            }
-        return super().render_change_form(request, context, add, change, form_url, obj)
+    def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
+        try:
+            return super().response_action(request, *args, **kwargs)
+        except BadQuery as error:
+            messages.error(request, str(error))
+            return None
 
 
 @admin.register(Job)
 class JobAdmin(ReadingJobs):
     """All jobs."""
 
-    actions = ("retry", "cancel", "purge")
+    actions = ("retry", "run_now", "reschedule", "prioritise", "move", "cancel", "purge")

@@ -1,86 +1,146 @@
-"""How a list stays fast among millions of rows: a count that stops, columns left out, and searches by index."""
+"""Which jobs a list shows: what was asked for in the address, and the ids of what is found, counted to a cap."""
 
 from __future__ import annotations
 
-import re
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from django.contrib.admin.views.main import ChangeList
-from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Concat
 from django.http import HttpRequest
-from django.utils.formats import number_format
-from django.utils.functional import cached_property
 
+from jobqueue import conf
+from jobqueue.admin.filters import BESIDE
+from jobqueue.admin.narrowing import both
+from jobqueue.admin.query import parse
+from jobqueue.admin.reach import Reach, Way, beginning, reach
+from jobqueue.backends.matching import count_to, ids_from, literally, narrowed
 from jobqueue.models import Job
+from jobqueue.orders.shown import is_checked, shown
+from jobqueue.records import Filter
 
-#: Counted, paged through and acted on at once: so many, and no more.
+#: Counted and paged through: so many, and no more.
 CAP = 10_000
-#: JSON and texts of any length; the list shows the error's beginning.
-LEFT_OUT = ("payload", "result", "context", "progress", "error")
-ERROR_SHOWN = 300
-
-#: Short of it, nearly every id begins so.
-SHORTEST_BEGINNING = 4
-_BEGINNING = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORTEST_BEGINNING},26}}")
+#: The same where each match is looked at by itself, since it may be a secret's.
+CAP_OF_CHECKED = 1_000
 
 
-class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts to the cap; ``capped`` says that there are more."""
+class Counted(NamedTuple):
+    """How many match, at most the cap; whether there are more; whether only a part of the table was looked at."""
 
-    @cached_property
-    def few(self) -> list[Any] | None:
-        """The keys of all there is, if one page holds them."""
-        keys = list(self._keys[: self.per_page + 1])
-        return keys if len(keys) <= self.per_page else None
-
-    @cached_property
-    def found(self) -> int:
-        return len(self.few) if self.few is not None else self._keys[: CAP + 1].count()
-
-    @cached_property
-    def count(self) -> int:
-        return min(self.found, CAP)
-
-    @property
-    def capped(self) -> bool:
-        return self.found > CAP
-
-    @property
-    def _keys(self) -> QuerySet[Any, Any]:
-        # Without an order, for which a planner would rather walk the primary key than use the index of a filter.
-        return cast("QuerySet[Job]", self.object_list).order_by().values_list("pk", flat=True)
+    found: int
+    more: bool
+    part: bool
 
 
-class JobList(ChangeList):
-    """A list without the large columns."""
+class Keys:
+    """The ids of what was found, in a list's order, as a paginator takes them: to the cap."""
 
-    def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Job]:
-        found: QuerySet[Job] = super().get_queryset(request, *args, **kwargs)
-        return found.defer(*LEFT_OUT).annotate(error_start=Left("error", ERROR_SHOWN))
+    def __init__(
+        self, ids: QuerySet[Job] | Sequence[str], found: int, reached: Reach, *, may_lack_some: bool = False
+    ) -> None:
+        self._ids = ids
+        self._found = found
+        self.reach = reached
+        self.cap = _cap(reached.wanted)
+        #: Whether more may match than were looked at. Whether they do is not told: it would tell of secrets.
+        self.may_lack_some = may_lack_some and not self.more
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if self.paginator.few is not None:
-            self.result_list = self.queryset.filter(pk__in=self.paginator.few)
-        elif not self.multi_page:  # a page as large as the cap would be all there is
-            self.result_list = self.result_list[:CAP]
+    def __len__(self) -> int:
+        return min(self._found, self.cap)
+
+    def __getitem__(self, part: slice) -> list[str]:
+        start, stop, _step = part.indices(len(self))
+        if isinstance(self._ids, QuerySet):
+            return ids_from(self._ids, start, stop - start)
+        return list(self._ids[start:stop])
 
     @property
-    def more_than(self) -> str:
-        """The cap as people write it, where it was met."""
-        return number_format(CAP, force_grouping=True) if self.paginator.capped else ""
+    def more(self) -> bool:
+        """Whether there are more than can be paged through."""
+        return self._found > self.cap
 
 
-def search(queryset: QuerySet[Job], term: str) -> QuerySet[Job]:
-    """Find by id or its beginning, by key, by type or tenant; the first of these that fits anything decides."""
-    beginning = term.upper()
-    looks = [Q(pk=term), Q(idempotency_key=term)]
-    if _BEGINNING.fullmatch(beginning):
-        # A range of the primary key, for LIKE finds no index on Postgres; the highest ULID ends in Zs.
-        looks.append(Q(pk__gte=beginning, pk__lte=beginning.ljust(26, "Z"), pk__startswith=beginning))
-    for look in looks:
-        if (found := queryset.filter(look)).exists():
-            return found
-    return queryset.filter(Q(type=term) | Q(tenant=term))
+def wanted(request: HttpRequest) -> Filter:
+    """Fold the search box and what is chosen beside the list into one filter. Raises BadQuery."""
+    found = parse(request.GET.get("q", ""))
+    for parameter, read in BESIDE.items():
+        if (value := request.GET.get(parameter)) is not None:
+            found = both(found, read(value))
+    return found
+
+
+def counted(asked: Filter) -> Counted:
+    """Count as a list does, in bounded time."""
+    keys = find(Job.objects.using(conf.get("DATABASE")), asked)
+    return Counted(len(keys), keys.more, keys.reach.is_part)
+
+
+def find(rows: QuerySet[Job], asked: Filter, oldest_first: bool = False) -> Keys:
+    """Find the ids of those among some rows that a filter lets through."""
+    reached = reach(rows.db, asked)
+    if reached.way is Way.ORDER or reached.way is Way.INDEX:
+        return _along(rows, reached, oldest_first)
+    ids = shown(asked, _looked_through(rows, reached))
+    seen = ids[: _cap(asked)]
+    return Keys(seen[::-1] if oldest_first else seen, len(ids), reached, may_lack_some=_is_wide(rows, reached))
+
+
+def _along(rows: QuerySet[Job], reached: Reach, oldest_first: bool) -> Keys:
+    """Have the database page through what an index has."""
+    if reached.index:
+        (rows,) = _by_status(rows, reached)
+    elif reached.wanted.parent_id is not None:
+        rows = narrowed(rows, reached.wanted)
+    elif reached.wanted.id_prefix:
+        rows = beginning(rows, reached.wanted.id_prefix)
+    newest_first = rows.order_by(_expressed("pk").desc() if reached.way is Way.INDEX else "-pk")
+    found = count_to(rows.order_by(*(reached.index or ["pk"])), CAP + 1)
+    return Keys(newest_first.reverse() if oldest_first else newest_first, found, reached)
+
+
+def _expressed(column: str) -> Concat:
+    """Write a column as an expression, so that no planner takes an index for it, past all that is no match."""
+    return Concat(column, Value(""))
+
+
+def _looked_through(rows: QuerySet[Job], reached: Reach) -> list[str]:
+    """Fetch the ids of matches, newest first, up to one above the cap."""
+    most = _cap(reached.wanted) + 1
+    if reached.way is Way.SET:
+        by = _by_parent if reached.wanted.parent_id is not None else _by_status
+        parts = [part.order_by(_expressed("pk").desc()) for part in by(rows, reached)]
+    elif reached.stretch is not None:
+        parts = [reached.stretch.of(narrowed(rows, reached.wanted)).order_by("-pk")]
+    else:
+        parts = [narrowed(rows, reached.wanted).order_by()]
+    found = [job_id for part in parts for job_id in part.values_list("pk", flat=True)[:most]]
+    return sorted(found, reverse=True)[:most]
+
+
+def _is_wide(rows: QuerySet[Job], reached: Reach) -> bool:
+    """Say whether there are more jobs where matches are looked for than matches are looked at one by one."""
+    if not is_checked(reached.wanted):
+        return False
+    if reached.stretch is None:
+        return reached.size > CAP_OF_CHECKED
+    return count_to(reached.stretch.of(rows).order_by("pk"), CAP_OF_CHECKED + 1) > CAP_OF_CHECKED
+
+
+def _by_status(rows: QuerySet[Job], reached: Reach) -> list[QuerySet[Job]]:
+    """Part rows by status, so that each is found by the index that holds it alone."""
+    rest = replace(reached.wanted, statuses=frozenset())
+    return [narrowed(rows.filter(status=literally(status)), rest) for status in sorted(reached.wanted.statuses)]
+
+
+def _by_parent(rows: QuerySet[Job], reached: Reach) -> list[QuerySet[Job]]:
+    """Leave what a job has enqueued, by its own index; that of a status would have all that are in it."""
+    found = narrowed(rows, replace(reached.wanted, statuses=frozenset()))
+    if reached.wanted.statuses:
+        found = found.alias(state=_expressed("status")).filter(state__in=sorted(reached.wanted.statuses))
+    return [found]
+
+
+def _cap(asked: Filter) -> int:
+    return min(CAP, CAP_OF_CHECKED) if is_checked(asked) else CAP

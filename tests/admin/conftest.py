@@ -18,8 +18,23 @@ from jobqueue.policy.settling import completed
 from jobqueue.records import Dead
 from jobqueue.testing.contract.harness import failing, put, settle, take_one
 
-ALL = ("view_job", "retry_job", "cancel_job", "purge_job")
+#: By verb, the permission it takes.
+PERMISSIONS = {
+    "retry": "retry_job",
+    "run_now": "run_job",
+    "reschedule": "reschedule_job",
+    "prioritise": "prioritise_job",
+    "move": "move_job",
+    "cancel": "cancel_job",
+    "purge": "purge_job",
+}
+ALL = ("view_job", "edit_job", *PERMISSIONS.values())
 STATUSES = ("queued", "in_progress", "completed", "failed", "dead_letter")
+
+
+def list_address(model):
+    """Where the list of jobs is; the first page of dead letters groups them."""
+    return reverse(f"admin:jobqueue_{model}_{'all' if model == 'deadletter' else 'changelist'}")
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class Visitor:
     user: User
 
     def list(self, model="job", **query):
-        return self.client.get(reverse(f"admin:jobqueue_{model}_changelist"), query)
+        return self.client.get(list_address(model), query)
 
     def page(self, job_id, model="job"):
         return self.client.get(reverse(f"admin:jobqueue_{model}_change", args=[job_id]))
@@ -40,9 +55,21 @@ class Visitor:
         return self.client.post(address, data, follow=True)
 
     def act(self, action, *ids, model="job", query="", **data):
-        address = reverse(f"admin:jobqueue_{model}_changelist") + query
+        address = list_address(model) + query
         given = {"action": action, "_selected_action": ids, **({} if "confirmed" in data else {"index": 0}), **data}
         return self.client.post(address, given, follow=True)
+
+    def agree(self, asked, **data):
+        """Answer the page that asks, with what it keeps and what else is told."""
+        kept = {}
+        for name, value in asked.context["kept"]:
+            kept.setdefault(name, []).append(value)
+        return self.client.post(asked.context["address"], kept | data, follow=True)
+
+    def do(self, action, *ids, model="job", query="", across=False, **data):
+        """Choose an action of the list, and agree to it."""
+        asked = self.act(action, *ids, model=model, query=query, select_across="1" if across else "0")
+        return self.agree(asked, **data)
 
 
 @pytest.fixture

@@ -1,0 +1,44 @@
+"""Where the admin's pages lead to each other; an address is empty where the site has no such page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.contrib.admin.utils import quote
+from django.urls import NoReverseMatch, reverse
+
+from jobqueue.admin.query import spelled
+from jobqueue.records import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The pages of one site, which goes by this name."""
+
+    site: str
+
+    def job(self, job_id: str) -> str:
+        return self._to("job_change", job_id)
+
+    def jobs(self, wanted: Filter) -> str:
+        return self._to("job_changelist", q=spelled(wanted))
+
+    def dead_letters(self, wanted: Filter) -> str:
+        return self._to("deadletter_changelist", q=spelled(wanted))
+
+    def worker(self, owner: str) -> str:
+        return self._to("worker_change", owner)
+
+    def workers(self) -> str:
+        return self._to("worker_changelist")
+
+    def queues(self) -> str:
+        return self._to("queue_changelist")
+
+    def _to(self, page: str, *ids: str, **query: str) -> str:
+        try:
+            address = reverse(f"admin:jobqueue_{page}", args=[quote(one) for one in ids], current_app=self.site)
+        except NoReverseMatch:
+            return ""
+        return f"{address}?{urlencode(query)}" if query else address

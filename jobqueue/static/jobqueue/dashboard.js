@@ -1,0 +1,160 @@
+// Keeps an open dashboard up to date: asks for the parts that changed, and changes in the page what is different.
+// Nothing is replaced that stays, so what is unfolded, scrolled or focused stays so too.
+"use strict";
+
+{
+    const LONGEST_WAIT = 60000;
+    const PATIENCE = 20000;
+    // One answer that is late is no news; it is told when the next one is missing too.
+    const TOLD_FROM = 2;
+    // What the reader changes on the page, and the server knows nothing of.
+    const OF_READER = new Set(["open"]);
+
+    const board = document.getElementById("jq-board");
+    if (board) {
+        keepUpToDate(board);
+    }
+
+    function keepUpToDate(board) {
+        const news = document.getElementById("jq-news");
+        const asOf = document.getElementById("jq-asof");
+        const pause = document.getElementById("jq-pause");
+        let timer = null;
+        let asking = false;
+        let paused = false;
+        let failures = 0;
+
+        function plan() {
+            clearTimeout(timer);
+            if (!paused && !document.hidden) {
+                timer = setTimeout(ask, Math.min(board.dataset.jqEvery * 1000 * 2 ** failures, LONGEST_WAIT));
+            }
+        }
+
+        async function ask() {
+            if (asking) {
+                return;
+            }
+            asking = true;
+            try {
+                const answer = await fetch(address(), {
+                    headers: {Accept: "application/json"},
+                    redirect: "manual",
+                    signal: AbortSignal.timeout(PATIENCE),
+                });
+                if (answer.ok) {
+                    show(await answer.json());
+                } else {
+                    // Who is signed out is sent to sign in.
+                    fail(answer.type === "opaqueredirect" || answer.status === 403 ? "jqStranger" : "jqStale");
+                }
+            } catch {
+                fail("jqStale");
+            }
+            asking = false;
+            plan();
+        }
+
+        function address() {
+            const found = new URL(board.dataset.jqAddress, window.location.href);
+            const known = Array.from(board.querySelectorAll("[data-jq-part]"), (part) => part.dataset.jqDigest);
+            found.searchParams.set("known", known.join());
+            return found;
+        }
+
+        function show(answer) {
+            failures = 0;
+            tell("");
+            asOf.textContent = answer.at;
+            for (const part of board.querySelectorAll("[data-jq-part]")) {
+                const changed = answer.parts[part.dataset.jqPart];
+                if (changed) {
+                    renew(part, changed.html);
+                    part.dataset.jqDigest = changed.digest;
+                }
+            }
+        }
+
+        function fail(why) {
+            failures += 1;
+            if (failures >= TOLD_FROM) {
+                tell(board.dataset[why].replace("%s", asOf.textContent));
+            }
+        }
+
+        // Whoever listens to the page hears each change of this text; so it is changed when there is something to say.
+        function tell(text) {
+            if (news.textContent !== text) {
+                news.textContent = text;
+            }
+        }
+
+        pause.addEventListener("click", () => {
+            paused = !paused;
+            pause.textContent = paused ? board.dataset.jqGoOn : board.dataset.jqPause;
+            if (paused) {
+                clearTimeout(timer);
+            } else {
+                ask();
+            }
+        });
+        document.addEventListener("visibilitychange", () => {
+            if (document.hidden) {
+                clearTimeout(timer);
+            } else if (!paused) {
+                ask();
+            }
+        });
+
+        document.getElementById("jq-reload").hidden = true;
+        pause.hidden = false;
+        plan();
+    }
+
+    function renew(part, html) {
+        const focused = part.contains(document.activeElement) ? document.activeElement : null;
+        const link = focused && focused.getAttribute("href");
+        const fresh = document.createElement("template");
+        fresh.innerHTML = html;
+        fitChildren(part, fresh.content);
+        // Rows change places, and go; the focus goes with its row, and else stays nearby.
+        if (link && (document.activeElement !== focused || focused.getAttribute("href") !== link)) {
+            const moved = Array.from(part.querySelectorAll("a")).find((one) => one.getAttribute("href") === link);
+            part.tabIndex = -1;
+            (moved || part).focus({preventScroll: true});
+        }
+    }
+
+    function fitChildren(old, fresh) {
+        const wanted = Array.from(fresh.childNodes);
+        while (old.childNodes.length > wanted.length) {
+            old.lastChild.remove();
+        }
+        wanted.forEach((child, place) => {
+            const here = old.childNodes[place];
+            if (!here) {
+                old.append(child);
+            } else if (here.nodeName !== child.nodeName) {
+                here.replaceWith(child);
+            } else if (here.nodeType === Node.ELEMENT_NODE) {
+                fitAttributes(here, child);
+                fitChildren(here, child);
+            } else if (here.data !== child.data) {
+                here.data = child.data;
+            }
+        });
+    }
+
+    function fitAttributes(old, fresh) {
+        for (const {name} of Array.from(old.attributes)) {
+            if (!fresh.hasAttribute(name) && !OF_READER.has(name)) {
+                old.removeAttribute(name);
+            }
+        }
+        for (const {name, value} of fresh.attributes) {
+            if (old.getAttribute(name) !== value) {
+                old.setAttribute(name, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""What the admin's own templates need of the job queue."""
