@@ -1,0 +1,111 @@
+"""The browser: where it is missing the suite says so loudly, and fails if it is asked for. And who looks at what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+
+import pytest
+
+from jobqueue.admin.jobs import ReadingJobs
+from jobqueue.handlers.registry import registry
+from tests.admin.conftest import ALL, sign_in
+from tests.browser import scene, shop
+from tests.worker.conftest import jobs, ledger, start_worker
+
+__all__ = ["jobs", "ledger", "sign_in", "start_worker"]
+
+CHROMIUM = shutil.which("chromium")
+MISSING = [
+    *([] if CHROMIUM else ["chromium"]),
+    *(name for name in ("playwright", "axe_playwright_python") if find_spec(name) is None),
+]
+WHY_NO_BROWSER = f"not installed: {' and '.join(MISSING)}"
+
+
+def pytest_configure():
+    if MISSING and "browser" in os.environ.get("JOBQUEUE_TEST_REQUIRE", "").split(","):
+        pytest.exit(f"JOBQUEUE_TEST_REQUIRE asks for a browser, but {WHY_NO_BROWSER}.", returncode=1)
+
+
+def pytest_terminal_summary(terminalreporter):
+    if MISSING:
+        terminalreporter.section("THE BROWSER WAS SKIPPED", sep="!", red=True, bold=True)
+        terminalreporter.line(f"No page of the admin was looked at in a browser: {WHY_NO_BROWSER}.")
+        terminalreporter.line("Install the extra 'test' and the package chromium: 'apt-get install chromium'.")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser, started once; skips where there is none."""
+    if MISSING:
+        pytest.skip(f"A browser: {WHY_NO_BROWSER}")
+    from tests.browser.chromium import Chromium
+
+    started = Chromium(CHROMIUM)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def site(queue, settings):
+    """The address under which the test project is served, from each database in turn."""
+    from tests.browser.serving import HOST, serving
+
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, HOST]
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture
+def open_tab(chromium, site):
+    """A function that opens a tab for a visitor; at the end no browser may have complained of anything."""
+    opened = []
+
+    def open_one(visitor, *given, **look):
+        tab = chromium.tab(site, visitor.client.cookies["sessionid"].value, *given, **look)
+        opened.append(tab)
+        return tab
+
+    yield open_one
+    complaints = []
+    for tab in opened:
+        complaints += tab.complaints()
+        tab.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def operator(queue, sign_in):
+    """Someone who may do everything."""
+    visitor = sign_in(*ALL, "pause_queue")
+    visitor.user.username = "night-shift"
+    visitor.user.save()
+    return visitor
+
+
+@pytest.fixture
+def reader(queue, sign_in):
+    """Someone who may look, and nothing else."""
+    return sign_in("view_job")
+
+
+@pytest.fixture
+def tab(open_tab, operator):
+    """A tab of somebody who may do everything."""
+    return open_tab(operator)
+
+
+@pytest.fixture
+def shop_alone(monkeypatch):
+    """Have no types of jobs but those of a shop."""
+    monkeypatch.setattr(registry, "_types", shop.alone())
+    shop.register()
+
+
+@pytest.fixture
+def shown(queue, shop_alone, monkeypatch):
+    """The jobs of a shop on a busy day."""
+    monkeypatch.setattr(ReadingJobs, "list_per_page", 25)  # so that there is something to be paged through
+    return scene.fill(queue)
