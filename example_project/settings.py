@@ -28,9 +28,12 @@ INSTALLED_APPS = [
     "dalf",
     "jobqueue",
     "example_project.shop",
+    "example_project.capture",
+    "example_project.chores",
 ]
 
 MIDDLEWARE = [
+    "jobqueue.middleware.embedded_worker",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -67,4 +70,59 @@ POSTGRES: dict[str, Any] = {
     "NAME": os.environ.get("EXAMPLE_POSTGRES", ""),
 }
 
-DATABASES = {"default": POSTGRES if POSTGRES["NAME"] else SQLITE}
+DATABASES = {"default": {"CONN_MAX_AGE": 60} | (POSTGRES if POSTGRES["NAME"] else SQLITE)}
+
+# With EXAMPLE_EMBEDDED=1, runserver or gunicorn alone runs the jobs too.
+JOBQUEUE = {"EMBEDDED": os.environ.get("EXAMPLE_EMBEDDED") == "1"}
+
+#: What the offline ports keep, beside the database that it belongs to.
+NETWORK = Path(os.environ.get("EXAMPLE_NETWORK") or BASE_DIR / f"{DATABASES['default']['NAME']}-network")
+
+CAPTURE: dict[str, Any] = {
+    # Who posts events must know it; "" lets everybody who reaches the server.
+    "TOKEN": os.environ.get("EXAMPLE_CAPTURE_TOKEN", ""),
+    # The assistant: "rules:", which needs no network, or the address of a Messages API, and where its key is found.
+    "ASSISTANT": os.environ.get("EXAMPLE_ASSISTANT", "rules:"),
+    "ASSISTANT_MODEL": os.environ.get("EXAMPLE_ASSISTANT_MODEL", "claude-sonnet-4-5"),
+    "ASSISTANT_KEY_REF": "env:ANTHROPIC_API_KEY",
+    # Of learnings less certain than this, none is kept.
+    "MIN_CONFIDENCE": 0.6,
+    # The first is for new uploads; the others are still accepted from jobs that were enqueued when they were first.
+    "STORES": [os.environ.get("EXAMPLE_STORE", f"file:{NETWORK}/store")],
+    "CHAINS": [
+        {
+            "rpc_url": os.environ.get("EXAMPLE_CHAIN", f"file:{NETWORK}/ledger.jsonl"),
+            "contract_address": os.environ.get("EXAMPLE_CONTRACT", "0x0000000000000000000000000000000000000000"),
+            "private_key_ref": os.environ.get("EXAMPLE_KEY_REF", "local:ledger"),
+        }
+    ],
+    # How many seconds a block is given before somebody looks again.
+    "CONFIRM_EVERY": float(os.environ.get("EXAMPLE_CONFIRM_EVERY", "5")),
+    "KEYS": NETWORK / "keys",
+    # What stands behind each scheme of an endpoint. The HTTP ones need the extra "example".
+    "PORTS": {
+        "assistant": {
+            "rules": "example_project.capture.ports.assistant_rules.RuleAssistant",
+            "http": "example_project.capture.ports.assistant_messages.MessagesAssistant",
+            "https": "example_project.capture.ports.assistant_messages.MessagesAssistant",
+        },
+        "store": {
+            "file": "example_project.capture.ports.store_files.FileStore",
+            "http": "example_project.capture.ports.store_ipfs.IpfsStore",
+            "https": "example_project.capture.ports.store_ipfs.IpfsStore",
+        },
+        "chain": {
+            "file": "example_project.capture.ports.chain_ledger.LedgerChain",
+            "http": "example_project.capture.ports.chain_ethereum.EthereumChain",
+            "https": "example_project.capture.ports.chain_ethereum.EthereumChain",
+        },
+    },
+}
+
+CHORES: dict[str, Any] = {
+    # Where the answers to prompts go.
+    "RESULTS": NETWORK / "results",
+    # None is AWS itself.
+    "AWS_ENDPOINT": os.environ.get("EXAMPLE_AWS_ENDPOINT"),
+    "AWS_REGION": os.environ.get("EXAMPLE_AWS_REGION", "eu-central-1"),
+}

@@ -1,12 +1,13 @@
-"""The example project's addresses: the admin, and a way to it."""
+"""The example project's addresses: the door for events, the admin, and a way to it."""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", include("example_project.capture.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
+from example_project.capture.models import Conversation, Learning, Message, Upload
 from example_project.shop.models import Order, StockMovement
 from example_project.shop.trade import Day
 from jobqueue import JobStatus
@@ -30,6 +31,10 @@ class Tally:
     bookings: int
     orders_booked: int
     bookings_expected: int
+    learnings: int
+    uploads: int
+    transactions: int
+    private_messages: int
     endings: dict[Ending, int]
     cleared: int
 
@@ -71,6 +76,10 @@ class Tally:
                 f"{self.bookings} bookings for {self.orders_booked} orders, and should be one for each of "
                 f"{self.bookings_expected}."
             )
+        if (self.uploads, self.transactions) != (self.learnings, self.learnings):
+            yield f"{self.learnings} learnings have {self.uploads} uploads with {self.transactions} transactions."
+        if self.private_messages:
+            yield f"{self.private_messages} messages hold private data."
 
 
 def jobs_of(run: str) -> QuerySet[Job]:
@@ -92,16 +101,30 @@ def take(day: Day) -> Tally:
     history = Attempt.objects.filter(job__tenant=day.run)
     counted = dict(history.values_list("ending").annotate(Count("id")).order_by())
     bookings = StockMovement.objects.filter(order__reference__startswith=f"{day.run}-")
+    learnings = Learning.objects.filter(conversation__source=day.run)
+    uploads = Upload.objects.filter(learning__in=learnings, status=Upload.Status.CONFIRMED)
     return Tally(
         accepted=len(day.accepted),
         follow_ups=jobs.filter(parent_id__isnull=False).count(),
-        follow_ups_expected=completed.filter(type="charge_card").count() + sum(int(images or 0) for images in imports),
+        follow_ups_expected=(
+            completed.filter(type__in=["charge_card", "sanitize_ai_validation"]).count()
+            + sum(int(images or 0) for images in imports)
+            + learnings.count()
+        ),
         statuses=statuses_of(day.run),
         missing=len(day.accepted) - _present(day.accepted),
-        survivors=_present(day.abandoned_jobs) + Order.objects.filter(reference__in=day.abandoned_orders).count(),
+        survivors=(
+            _present(day.abandoned_jobs)
+            + Order.objects.filter(reference__in=day.abandoned_orders).count()
+            + Conversation.objects.filter(pk__in=day.abandoned_conversations).count()
+        ),
         bookings=bookings.count(),
         orders_booked=bookings.values("order").distinct().count(),
         bookings_expected=completed.filter(type="book_stock").count(),
+        learnings=learnings.count(),
+        uploads=uploads.count(),
+        transactions=uploads.values("chain_tx_hash").distinct().count(),
+        private_messages=Message.objects.filter(conversation__source=day.run, content__regex="@example|4111").count(),
         endings={ending: counted.get(ending.value, 0) for ending in Ending},
         cleared=completed.filter(crash_count__gt=0).count(),
     )

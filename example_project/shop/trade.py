@@ -12,7 +12,7 @@ from jobqueue import Receipt
 
 ORDERS = 100
 IMAGES = 20
-_TOWNS = ("Aalborg", "Bergen", "Cork", "Dresden", "Évora")
+TOWNS = ("Aalborg", "Bergen", "Cork", "Dresden", "Évora")
 
 
 class ChangedMind(Exception):
@@ -21,14 +21,16 @@ class ChangedMind(Exception):
 
 @dataclass
 class Day:
-    """What was told to be stored, and what must not be: ids of jobs, and the references of orders."""
+    """What was told to be stored, and what must not be: ids of jobs and conversations, and the references of orders."""
 
     run: str
     accepted: list[str] = field(default_factory=list)
     orders: list[str] = field(default_factory=list)
+    conversations: list[str] = field(default_factory=list)
     duplicates: int = 0
     abandoned_jobs: list[str] = field(default_factory=list)
     abandoned_orders: list[str] = field(default_factory=list)
+    abandoned_conversations: list[str] = field(default_factory=list)
 
 
 def trade(run: str) -> Day:
@@ -51,7 +53,7 @@ def _place(run: str, reference: str, number: int) -> list[Receipt]:
     order = Order.objects.create(
         reference=reference,
         customer=f"Customer {number}",
-        address="" if number % 45 == 30 else f"{number} Harbour Street, {_TOWNS[number % len(_TOWNS)]}",
+        address="" if number % 45 == 30 else f"{number} Harbour Street, {TOWNS[number % len(TOWNS)]}",
         card=Card.DECLINED if number % 30 == 11 else Card.SLOW if number % 9 == 4 else Card.GOOD,
     )
     charge = charge_card.using(tenant=run, idempotency_key=f"charge-{reference}")

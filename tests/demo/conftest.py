@@ -55,7 +55,7 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server():
+def server(tmp_path_factory):
     """The example project on a Postgres database."""
     import psycopg
 
@@ -70,7 +70,8 @@ def server():
 
     with closing(connect(settings.POSTGRES["NAME"], autocommit=True)) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    yield Site(environment | {"EXAMPLE_POSTGRES": name}, [], connect)
+    network = tmp_path_factory.mktemp("network")
+    yield Site(environment | {"EXAMPLE_POSTGRES": name, "EXAMPLE_NETWORK": str(network)}, [], connect)
     with closing(connect(settings.POSTGRES["NAME"], autocommit=True)) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 

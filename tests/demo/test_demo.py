@@ -10,8 +10,9 @@ from django.contrib.auth.hashers import check_password
 
 pytestmark = pytest.mark.timeout(240)
 
-#: What follows from the orders of a day: see ``example_project/shop/trade.py``.
-ACCEPTED, FOLLOW_UPS, DEAD = 303, 117, 6
+#: What follows from the orders and the conversations of a day: see ``trade.py`` and ``talk.py`` of the shop.
+CONVERSATIONS, LEARNINGS = 30, 35
+ACCEPTED, FOLLOW_UPS, DEAD = 303 + CONVERSATIONS, 117 + CONVERSATIONS + LEARNINGS, 6
 TOTAL = ACCEPTED + FOLLOW_UPS
 
 
@@ -39,12 +40,14 @@ def said(site):
 
 def test_the_sums_are_those_of_the_table(site, said):
     assert numbers(said) == {
-        f"jobs accepted: {ACCEPTED} with orders, {FOLLOW_UPS} by jobs that completed": TOTAL,
+        f"jobs accepted: {ACCEPTED} by customers, {FOLLOW_UPS} by jobs that completed": TOTAL,
         "completed": TOTAL - DEAD,
         "dead letters, which wait for an operator": DEAD,
         "lost": 0,
-        "jobs and orders left by the transactions that rolled back": 0,
+        "jobs, orders and conversations left by the transactions that rolled back": 0,
         "bookings of stock, one for each of 100 orders": 100,
+        f"uploads with a transaction each, one for each of {LEARNINGS} learnings": LEARNINGS,
+        "messages that hold private data": 0,
     }
     held = dict(site.rows("SELECT status, count(*) FROM job_queue GROUP BY status"))
     assert held == {"completed": TOTAL - DEAD, "dead_letter": DEAD}
@@ -53,13 +56,24 @@ def test_the_sums_are_those_of_the_table(site, said):
 
 
 def test_a_rollback_leaves_neither_order_nor_job(site, said):
-    assert "12 orders rolled back after they had enqueued 36 jobs" in said
+    assert "12 orders and 1 conversation rolled back after they had enqueued 37 jobs" in said
+    assert site.rows("SELECT count(*) FROM conversations") == [(CONVERSATIONS,)]
     assert site.rows("SELECT count(*) FROM shop_order") == [(100,)]
     assert count(site, "type = 'ship_order'") == count(site, "type = 'book_stock'") == 100
 
 
 def test_what_must_happen_once_happened_once_for_each_order(site, said):
     assert site.rows("SELECT count(*), count(DISTINCT order_id) FROM shop_stockmovement") == [(100, 100)]
+
+
+def test_each_learning_is_published_once_and_nothing_private_is_kept(site, said):
+    assert site.rows("SELECT count(*), count(DISTINCT chain_tx_hash) FROM uploads WHERE status = 'confirmed'") == [
+        (LEARNINGS, LEARNINGS)
+    ]
+    assert site.rows("SELECT count(*) FROM learnings") == [(LEARNINGS,)]
+    taken_out = dict(site.rows("SELECT category, count(*) FROM sanitization_log GROUP BY category"))
+    assert taken_out == {"email": CONVERSATIONS, "phone": CONVERSATIONS, "card": CONVERSATIONS}
+    assert site.rows("SELECT count(*) FROM messages WHERE content LIKE '%@%'") == [(0,)]
 
 
 def test_every_kind_of_trouble_was_met(site, said):

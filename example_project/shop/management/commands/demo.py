@@ -1,4 +1,4 @@
-"""``manage.py demo``: a day of trade and a real worker, and then the sums, which must add up."""
+"""``manage.py demo``: a day of trade and talk, a real worker, and then the sums, which must add up."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from django.db import DatabaseError
 from example_project.shop.hired import OPTIONS, HiredWorker
 from example_project.shop.live import Live
 from example_project.shop.place import DEFAULT, Place, settle
+from example_project.shop.talk import talk
 from example_project.shop.tally import Tally, jobs_of, statuses_of, take
 from example_project.shop.trade import Day, trade
 from jobqueue import JobRecord, JobStatus, backends, get
@@ -78,12 +79,14 @@ class Command(BaseCommand):
     # The three steps
 
     def _trade(self) -> Day:
-        self._head("1. Customers order; each order and its jobs are one transaction")
+        self._head("1. Customers order and write; each order and each conversation is one transaction with its jobs")
         day = trade(f"demo-{secrets.token_hex(4)}")
+        talk(day)
         self.stdout.write(
-            f"   {len(day.orders)} orders committed, with {len(day.accepted)} jobs; {day.duplicates} second clicks "
-            "found the first one's job.\n"
-            f"   {len(day.abandoned_orders)} orders rolled back after they had enqueued {len(day.abandoned_jobs)} jobs."
+            f"   {len(day.orders)} orders and {len(day.conversations)} conversations committed, with "
+            f"{len(day.accepted)} jobs; {day.duplicates} second clicks found the first one's job.\n"
+            f"   {len(day.abandoned_orders)} orders and {len(day.abandoned_conversations)} conversation rolled back "
+            f"after they had enqueued {len(day.abandoned_jobs)} jobs."
         )
         return day
 
@@ -115,13 +118,15 @@ class Command(BaseCommand):
             (
                 " ",
                 tally.total,
-                f"jobs accepted: {tally.accepted} with orders, {tally.follow_ups} by jobs that completed",
+                f"jobs accepted: {tally.accepted} by customers, {tally.follow_ups} by jobs that completed",
             ),
             ("=", tally.completed, "completed"),
             ("+", tally.dead, "dead letters, which wait for an operator"),
             (" ", tally.lost, "lost"),
-            (" ", tally.survivors, "jobs and orders left by the transactions that rolled back"),
+            (" ", tally.survivors, "jobs, orders and conversations left by the transactions that rolled back"),
             (" ", tally.bookings, f"bookings of stock, one for each of {tally.orders_booked} orders"),
+            (" ", tally.uploads, f"uploads with a transaction each, one for each of {tally.learnings} learnings"),
+            (" ", tally.private_messages, "messages that hold private data"),
         ):
             self.stdout.write(f"   {sign} {number:4}  {words}")
         failed, snoozed = tally.endings[Ending.FAILED], tally.endings[Ending.SNOOZED]

@@ -1,0 +1,80 @@
+"""An event becomes rows and a job, in one transaction; what is private stays behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from django.db import transaction
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from example_project.capture.events import Event
+from example_project.capture.jobs import sanitize_ai_validation
+from example_project.capture.models import Conversation, Message, SanitizationEntry
+from example_project.capture.sanitising import VERSION, Sanitised, sanitise
+from example_project.capture.snippets import MOST_LOGGED, entry
+
+
+class Contradiction(Exception):
+    """Another conversation has this id."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What the sender is told. ``created`` is false where the same event was captured before."""
+
+    conversation_id: str
+    created: bool
+    job_id: str | None = None
+    removed: int = 0
+
+
+def capture(event: Event) -> Captured:
+    """Sanitise an event, and store it with the job that goes on with it: both, or neither.
+
+    The rules run before the transaction begins, so that it is short. Raises Contradiction.
+    """
+    clean = [sanitise(said.content) for said in event.messages]
+    fingerprint, removed = _fingerprint(event), sum(len(one.findings) for one in clean)
+    with transaction.atomic():
+        conversation, created = Conversation.objects.get_or_create(
+            pk=event.conversation_id,
+            defaults={"source": event.source, "metadata": {"event_fingerprint": fingerprint, "removed": removed}},
+        )
+        if not created:
+            if not constant_time_compare(conversation.metadata.get("event_fingerprint", ""), fingerprint):
+                raise Contradiction(event.conversation_id)
+            return Captured(conversation.pk, created=False)
+        messages = _store(conversation, event, clean)
+        receipt = sanitize_ai_validation.using(
+            idempotency_key=f"sanitize-ai-validation-{conversation.pk}", tenant=event.source
+        ).enqueue(
+            conversation_id=conversation.pk,
+            message_ids=[message.pk for message in messages],
+            sanitization_version=VERSION,
+        )
+    return Captured(conversation.pk, True, receipt.id, removed)
+
+
+def _fingerprint(event: Event) -> str:
+    return salted_hmac("capture.event", event.model_dump_json(), algorithm="sha256").hexdigest()
+
+
+def _store(conversation: Conversation, event: Event, clean: list[Sanitised]) -> list[Message]:
+    messages = Message.objects.bulk_create(
+        Message(
+            conversation=conversation,
+            position=position,
+            role=said.role,
+            content=one.text,
+            sanitization_version=VERSION,
+        )
+        for position, (said, one) in enumerate(zip(event.messages, clean, strict=True))
+    )
+    entries = (
+        entry(message, finding.category, finding.original, finding.replacement)
+        for message, one in zip(messages, clean, strict=True)
+        for finding in one.findings
+    )
+    SanitizationEntry.objects.bulk_create(islice(entries, MOST_LOGGED))
+    return messages

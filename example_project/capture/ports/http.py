@@ -1,0 +1,43 @@
+"""How the ports speak HTTP: one client for each process, time limits on everything, answers sorted into errors."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import httpx
+
+from example_project.capture.ports.errors import Busy, PortError, Refused
+
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+
+
+@cache
+def client() -> httpx.Client:
+    """Return the client of this process, which keeps connections open. It follows no redirects."""
+    return httpx.Client(timeout=TIMEOUT)
+
+
+def post(service: str, url: str, **content: Any) -> httpx.Response:
+    """Post something, and return an answer that is a success. Raises Busy, Refused or PortError."""
+    try:
+        response = client().post(url, **content)
+    except httpx.HTTPError as error:
+        raise PortError(f"{service} did not answer: {type(error).__name__}.") from error
+    if not response.is_success:
+        raise error_of(service, response)
+    return response
+
+
+def error_of(service: str, response: httpx.Response, kind: str = "") -> PortError:
+    """Sort an answer that is no success; of what it says, only the kind of error is told."""
+    status = response.status_code
+    told = f"{service} answered {status}{f' ({kind})' if kind else ''}."
+    if status in (408, 409, 425, 429, 503, 529):
+        return Busy(told, _seconds(response.headers.get("retry-after")))
+    return Refused(told) if 300 <= status < 500 else PortError(told)
+
+
+def _seconds(header: str | None) -> float | None:
+    """Read a Retry-After in seconds; one that is a date, or nonsense, counts as none."""
+    return min(float(header), 3600.0) if header and header.isdecimal() else None

@@ -1,0 +1,39 @@
+"""What the assistant found that the rules had overlooked: recorded, and taken out of the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from example_project.capture.models import Conversation, Message, SanitizationEntry
+from example_project.capture.ports.assistant import Oversight
+from example_project.capture.snippets import MOST_LOGGED, entry
+from jobqueue.clock import SYSTEM, to_text
+
+
+def record(conversation: Conversation, messages: Sequence[Message], oversights: Sequence[Oversight]) -> bool:
+    """Store findings, messages without them, and that the conversation is validated: all, or nothing.
+
+    Returns False where another attempt did so meanwhile: what that one took out must not come back.
+    """
+    by_id = {message.pk: message for message in messages}
+    # A long snippet may hold a short one, and would not be found any more without it.
+    longest_first = sorted(oversights, key=lambda one: len(one.snippet), reverse=True)
+    entries = [_take_out(by_id[one.message_id], one) for one in longest_first if one.message_id in by_id]
+    with transaction.atomic():
+        conversation = Conversation.objects.select_for_update().get(pk=conversation.pk)
+        if conversation.status != Conversation.Status.CAPTURED:
+            return False
+        conversation.status = Conversation.Status.VALIDATED
+        conversation.metadata |= {"ai_validation_completed": True, "ai_validation_timestamp": to_text(SYSTEM.now())}
+        Message.objects.bulk_update({one.message for one in entries}, ["content"])
+        SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
+        conversation.save(update_fields=["status", "metadata", "updated_at"])
+    return True
+
+
+def _take_out(message: Message, found: Oversight) -> SanitizationEntry:
+    replacement = f"[{found.category.upper()}]"
+    message.content = message.content.replace(found.snippet, replacement)
+    return entry(message, found.category, found.snippet, replacement, SanitizationEntry.Detector.AI, found.confidence)

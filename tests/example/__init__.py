@@ -1,0 +1,1 @@
+"""The example project, as a newcomer runs it: its own settings, a web server, a worker."""
