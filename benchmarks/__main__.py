@@ -25,13 +25,14 @@ from benchmarks.peers.comparison import compare
 from benchmarks.peers.environments import default_folder
 from benchmarks.peers.redis import TRIED as REDIS_TRIED
 from benchmarks.peers.redis import VARIABLE as REDIS_VARIABLE
-from benchmarks.vendor import MEASURES, Measure
+from benchmarks.vendor import BY_NAME_ALONE, MEASURES, Measure
 
 _ABOUT = """\
 Measure the queue on this machine, beside the bare SQL that a queue written by hand would send through the driver to
 the same table. Both take turns within the same minute, so that their ratio means something where the machine is busy.
-With --peers, other queues take turns with it: the measures are then left out, except those that --only names.
-"""
+With --peers, other queues take turns with it: the measures are then left out, except those that --only names. Only so
+runs what takes long: {by_name}.
+""".format(by_name=", ".join(sorted(BY_NAME_ALONE)))
 
 
 def _described(measures: Mapping[str, Measure]) -> str:
@@ -53,7 +54,8 @@ that of the connection string in {VARIABLE}, or the first that answers of:
 The role must be allowed to create databases. Peers that keep their jobs in Redis do so in one of its databases that is
 empty, of the server at the address in {REDIS_VARIABLE} ({REDIS_TRIED} unless set).
 A full run takes some minutes and 1 GB of disk; the peers take some twenty-five, and the first time as long as their
-installation does.
+installation does. The measure of the admin takes some twenty minutes more, and 8 GB of disk; that of the example's
+capture view some six, and gunicorn, which the extra "test" brings.
 """
 
 
@@ -120,7 +122,8 @@ class Run:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.measures = options.only or ([] if options.peers else list(MEASURES))
+        usual = [name for name in MEASURES if name not in BY_NAME_ALONE]
+        self.measures = options.only or ([] if options.peers else usual)
         self.versions: dict[str, str] = {
             "python": platform.python_version(),
             "django": django.get_version(),

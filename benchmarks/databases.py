@@ -39,8 +39,8 @@ class Place:
     address: str
     runtime: str
 
-    def configure(self, apps: Sequence[str] = ("django.contrib.contenttypes",)) -> None:
-        """Make this process a Django project that has the queue, and little else."""
+    def configure(self, apps: Sequence[str] = ("django.contrib.contenttypes",), **others: Any) -> None:
+        """Make this process a Django project that has the queue, and little else but what is named."""
         settings.configure(
             DATABASES={"default": self.database},
             DEBUG=False,
@@ -49,6 +49,7 @@ class Place:
             JOBQUEUE={"RUNTIME_DIR": self.runtime},
             SECRET_KEY="for benchmarks",  # noqa: S106 - nothing here is secret
             USE_TZ=True,
+            **others,
         )
         django.setup()
 

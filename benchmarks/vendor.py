@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from benchmarks import (
+    administering,
     booking,
     busy,
+    capturing,
     claiming,
     counting,
     cycling,
@@ -57,7 +59,11 @@ MEASURES: dict[str, Measure] = {
     "snapshot": sizing.snapshots,
     "neighbours": busy.neighbours,
     "vacuum": sizing.dead_rows,
+    "admin": administering.pages,
+    "capture": capturing.captures,
 }
+#: What takes long and much room, and so is done only where it is named.
+BY_NAME_ALONE = frozenset({"admin", "capture"})
 
 
 def main() -> None:

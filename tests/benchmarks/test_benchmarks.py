@@ -48,6 +48,50 @@ def test_a_quick_run_measures_the_queue_beside_the_bare_sql(tmp_path):
     assert any(one["raw"] and one["raw"]["numbers"]["median"] > 0 for one in found["figures"])
 
 
+@pytest.mark.parametrize(
+    "database",
+    [pytest.param("sqlite", marks=pytest.mark.sqlite), pytest.param("postgres", marks=pytest.mark.postgres)],
+)
+def test_a_quick_run_looks_at_each_page_of_the_admin_beside_the_default(tmp_path, database):
+    written = tmp_path / "found.json"
+    said = run("--database", database, "--quick", "--only", "admin", "--json", written)
+    assert said.returncode == 0, said.stderr
+    figures = {one["measure"]: one for one in json.loads(written.read_text())["figures"]}
+    assert not [name for name, one in figures.items() if "not run" in one["ours"]["text"]]
+    for name in (
+        "list: everything",
+        "search for a payload",
+        "a completed job",
+        "dead letters by error",
+        "dashboard, week",
+        "dashboard, week, one queue",
+    ):
+        (found,) = [one for measure, one in figures.items() if measure.endswith(f"{name}, analysed")]
+        assert found["ours"]["numbers"]["p95"] > 0
+        assert found["reached"] is not None
+    assert figures["list: everything, analysed"]["raw"]["numbers"]["once"] > 0
+
+
+@pytest.mark.sqlite
+def test_a_quick_run_posts_events_kills_worker_and_server_and_misses_none(tmp_path):
+    written = tmp_path / "found.json"
+    said = run("--database", "sqlite", "--quick", "--only", "capture", "--json", written)
+    assert said.returncode == 0, said.stderr
+    latency, steady, shaken = json.loads(written.read_text())["figures"]
+    assert 0 < latency["ours"]["numbers"]["p50"] <= latency["ours"]["numbers"]["p99"]
+    for kept in (steady, shaken):
+        assert kept["ours"]["numbers"]["accepted"] >= 450
+        assert kept["ours"]["numbers"]["lost"] == 0
+        assert kept["reached"]
+
+
+def test_a_run_leaves_out_what_takes_long_unless_it_is_named():
+    said = run("--help").stdout
+    assert "\n  admin " in said
+    assert "\n  capture " in said
+    assert "Only so\nruns what takes long: admin, capture." in said
+
+
 def test_a_measure_that_does_not_exist_is_refused_with_the_list_of_those_that_do():
     said = run("--only", "nonsense")
     assert said.returncode == 2

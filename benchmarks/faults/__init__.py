@@ -1,0 +1,3 @@
+"""What the queue does when something breaks: ``python -m benchmarks.faults``."""
+
+from __future__ import annotations

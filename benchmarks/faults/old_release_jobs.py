@@ -1,0 +1,16 @@
+"""The handlers of the former release. Never in one process with those of the new one: they share a name."""
+
+from __future__ import annotations
+
+from benchmarks.faults.jobs import Told
+from benchmarks.faults.ledger import recorded
+from jobqueue import Fixed, JobContext, job
+
+
+@job(retry=Fixed(0), max_retries=1)
+def letter(ctx: JobContext, email: str) -> Told:
+    """Read the payload as it was."""
+    with recorded(ctx):
+        if not email:
+            raise ValueError("a letter needs an address")
+        return {"fence": ctx.fence}

@@ -1,0 +1,5 @@
+"""The project's handlers are the laboratory's."""
+
+from __future__ import annotations
+
+from benchmarks.faults import jobs as jobs

@@ -1,0 +1,17 @@
+"""A test of the project's own: it enqueues into the database of its test, and nowhere else."""
+
+from __future__ import annotations
+
+from django.apps import apps
+from django.test import TestCase
+
+from benchmarks.faults.jobs import short
+
+
+class TestEnqueue(TestCase):
+    """Enqueues as a project's tests do."""
+
+    def test_a_job_is_there_and_nobody_runs_it(self) -> None:
+        short.enqueue(seconds=0.0)
+        statuses = apps.get_model("jobqueue", "Job")._default_manager.values_list("status", flat=True)
+        self.assertEqual(list(statuses), ["queued"])  # noqa: PT009 - the test runner of Django is unittest's

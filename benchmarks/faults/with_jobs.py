@@ -1,0 +1,30 @@
+"""A worker of the laboratory that knows more handlers than the usual ones: a module that has them comes first."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+from django.core.management import call_command
+
+from benchmarks.databases import Place
+from benchmarks.faults.place import APPS
+
+
+def with_jobs(module: str) -> tuple[str, ...]:
+    """What has to run a worker of the crew so that it knows these handlers."""
+    return (sys.executable, "-m", "benchmarks.faults.with_jobs", module)
+
+
+def main() -> None:
+    """Run one worker until it is told to stop; what runs it otherwise is in between, and left out."""
+    module, asked = sys.argv[1], json.loads(sys.argv[-1])
+    Place(**asked["place"]).configure(APPS)
+    import_module("benchmarks.faults.jobs")
+    import_module(module)
+    call_command("runworker", **{"verbosity": 1} | asked["options"])
+
+
+if __name__ == "__main__":
+    main()

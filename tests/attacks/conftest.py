@@ -1,0 +1,24 @@
+"""What the attacks are made with: the fixtures of admin, commands and workers, and SQL as another program writes it."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connections
+
+from tests.admin.conftest import job_in, operator, sign_in
+from tests.cli.conftest import run, worker
+from tests.worker.conftest import jobs, ledger, start_worker
+
+__all__ = ["job_in", "jobs", "ledger", "operator", "run", "sign_in", "start_worker", "worker"]
+
+
+@pytest.fixture
+def sql(alias):
+    """A function that runs a statement past everything that this package checks."""
+
+    def execute(statement, *values):
+        with connections[alias].cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    return execute
