@@ -19,7 +19,7 @@ from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.declared import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES
-from jobqueue.models import Attempt, Job, Pause, Worker
+from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.observe import logs
 from jobqueue.records import Ending, EventKind
 from jobqueue.states import JobStatus, Move
@@ -54,8 +54,11 @@ def test_every_setting_is_described_with_its_default():
 
 
 def test_every_check_is_described():
-    known = set(re.findall(r'"(jobqueue\.[EW]\d{3})"', inspect.getsource(checks)))
-    assert set(re.findall(r"^### `(jobqueue\.\w+)`", text("reference/settings-and-checks.md"), re.MULTILINE)) == known
+    sources = [inspect.getsource(checks), *(path.read_text() for path in (PACKAGE / "contrib").glob("*/checks.py"))]
+    known = {found for source in sources for found in re.findall(r'"(jobqueue\w*\.[EW]\d{3})"', source)}
+    assert (
+        set(re.findall(r"^### `(jobqueue\w*\.\w+)`", text("reference/settings-and-checks.md"), re.MULTILINE)) == known
+    )
 
 
 def test_every_signal_is_described():
@@ -137,10 +140,10 @@ def test_every_field_and_event_of_the_log_is_described():
     assert {kind.value for kind in EventKind if f"`{kind.value}`" not in page} == {"progressed"}
 
 
-@pytest.mark.parametrize("model", [Job, Attempt, Pause, Worker])
+@pytest.mark.parametrize("model", [Job, Attempt, Metric, Pause, Relay, Worker])
 def test_every_column_and_index_is_in_the_model(model):
     page = text("explanation/model.md")
-    columns = {field.column for field in model._meta.concrete_fields} - ({"id"} if model is Pause else set())
+    columns = {field.column for field in model._meta.concrete_fields} - ({"id"} if model in (Metric, Pause) else set())
     assert {name for name in columns if f"`{name}`" not in page} == set()
     checked = models.CheckConstraint
     named = {one.name for one in (*model._meta.indexes, *model._meta.constraints) if not isinstance(one, checked)}
@@ -167,5 +170,6 @@ def test_every_test_that_the_contract_names_is_there():
 
 
 def test_every_permission_is_described():
-    known = {f"jobqueue.{name}" for name, _ in Job._meta.permissions} | {"jobqueue.view_job"}
+    named = [*Job._meta.permissions, *Pause._meta.permissions]
+    known = {f"jobqueue.{name}" for name, _ in named} | {"jobqueue.view_job"}
     assert quoted(rows("reference/admin.md", "Permissions")) == known

@@ -165,10 +165,12 @@ def retry_in_the_admin(address):
     login = browser.get("/admin/login/")
     listed = browser.post(f"/admin/login/?next={there}", login, username="me", password=PASSWORD)
     assert "the printer does not answer" in listed
-    job = re.search(rf'"({there}[0-9A-Z]{{26}})/change/', listed)[1]
+    error = browser.get(re.search(rf'"({there}by_error/\?fingerprint=\w+)"', listed)[1])
+    assert "Traceback" in error
+    job = re.search(rf'"({there}[0-9A-Z]{{26}})/change/', error)[1]
     page = browser.get(f"{job}/change/")
     assert "Traceback" in page
-    assert page.count("jq-attempt") == 2
+    assert page.count("jq-is-attempt") == 2
     assert f'formaction="{job}/retry/"' in page
     after = browser.post(f"{job}/retry/", page)
     assert "1 job is queued again." in after
