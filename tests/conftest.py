@@ -9,14 +9,23 @@ import pytest
 from django.conf import settings
 from django.db import connections
 from django.test.utils import setup_databases, teardown_databases
+from hypothesis import settings as hypothesis_settings
 
 from jobqueue import backends
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
-from jobqueue.models import Attempt, Job, Pause, Worker
+from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.testing import VirtualClock
 
-TABLES = (Attempt, Job, Pause, Worker)
+TABLES = (Attempt, Job, Metric, Pause, Relay, Worker)
+
+#: How many tests of a run may need a second try (``--reruns``) before the run fails for it.
+STUMBLES = 3
+
+# CI asks whether this commit broke something, and gives the same answer twice; other runs go on searching.
+hypothesis_settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis_settings.load_profile("ci")
 
 
 def pytest_configure():
@@ -28,7 +37,27 @@ def pytest_unconfigure():
     shutil.rmtree(settings.PRIVATE, ignore_errors=True)
 
 
+def pytest_sessionfinish(session):
+    if len(_stumbled(session.config)) > STUMBLES:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _stumbled(config):
+    reports = config.pluginmanager.get_plugin("terminalreporter").stats.get("rerun", [])
+    return {report.nodeid: report for report in reports}
+
+
 def pytest_terminal_summary(terminalreporter):
+    stumbled = _stumbled(terminalreporter.config)
+    if stumbled:
+        terminalreporter.section("STUMBLED", sep="!", red=True, bold=True)
+        terminalreporter.line(
+            f"These failed and were run again. Each is a test without patience, or a race to be found: mend it. "
+            f"More than {STUMBLES} fail the run."
+        )
+    for name, report in stumbled.items():
+        terminalreporter.section(name)
+        terminalreporter.line(report.longreprtext)
     if settings.POSTGRES is None:
         terminalreporter.section("POSTGRES WAS SKIPPED", sep="!", red=True, bold=True)
         terminalreporter.line(f"No test ran on Postgres: {settings.WHY_NO_POSTGRES}.")
@@ -69,6 +98,10 @@ def databases(_databases):
 def alias(request, databases):
     """The alias of each database in turn."""
     return request.param
+
+
+#: For what only SQLite does, and for what no database has a say in.
+ON_SQLITE = pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
 
 
 @pytest.fixture

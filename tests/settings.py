@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from example_project import settings as example
+
 SECRET_KEY = "for tests"
 USE_TZ = True
 TIME_ZONE = "Europe/Berlin"
@@ -23,7 +25,14 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "dalf",
     "jobqueue",
+    "jobqueue.contrib.commands",
+    "jobqueue.contrib.email",
+    "jobqueue.contrib.files",
+    "jobqueue.contrib.webhooks",
+    "example_project.capture",
+    "example_project.chores",
     "tests.app",
+    "tests.contrib.desk",
 ]
 
 MIDDLEWARE = [
@@ -93,3 +102,6 @@ POSTGRES, WHY_NO_POSTGRES = _postgres()
 os.environ["XDG_RUNTIME_DIR"] = str(PRIVATE)
 
 DATABASES = {"default": SQLITE} | ({"postgres": POSTGRES} if POSTGRES else {})
+
+CAPTURE = example.CAPTURE
+CHORES = example.CHORES

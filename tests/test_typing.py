@@ -124,6 +124,17 @@ async def view(context: JobContext) -> None:
     resize(Other(name="x"), context)  # E: arg-type
 
 
+# A comparison takes a payload and a result, and returns words or nothing.
+@crop.reconciler(subject=lambda payload: str(payload.image_id))
+def compare(payload: Resize, result: Any) -> str | None:
+    return None
+
+
+@crop.reconciler()  # E: type-var
+def compare_carelessly(payload: Resize, result: Any) -> bool:
+    return True
+
+
 # Mistakes in the definition.
 @job(retry_on="OSError")  # E: call-overload
 def careless() -> None: ...
