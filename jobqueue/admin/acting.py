@@ -230,14 +230,15 @@ class Acting(_Admin):
         ids: Sequence[str] = (),
     ) -> HttpResponse:
         number = {"count": tally.expected, "shown": tally.shown}
-        question = gettext("%(question)s?") % {"question": verb.asked % number}
+        asked = verb.asked(tally.expected) % number
+        question = gettext("%(question)s?") % {"question": asked}
         answer = [*kept, ("confirmed", "yes"), ("expected", str(tally.expected))]
         context = {
             "media": LOOKS,
             "verb": verb,
             "tally": tally,
-            "will": verb.will % number,
-            "asked": verb.asked % number,
+            "will": verb.will(tally.expected) % number,
+            "asked": asked,
             "form": form,
             "queues": form.known_queues() if isinstance(form, forms.Moving) else (),
             "in_background": tally.is_large and not ids,

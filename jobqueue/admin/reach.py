@@ -23,7 +23,7 @@ from jobqueue.states import JobStatus
 #: So many rows are read for one search where they lie together, and where an index leads to each.
 NEWEST, SCATTERED = 20_000, 10_000
 #: So many entries of an index are read where no row of them is needed.
-EXACT = 50_000
+EXACT = 15_000
 #: An id is made a moment before its job is stored, maybe by another clock.
 _SLACK = timedelta(minutes=1)
 

@@ -53,7 +53,7 @@ def _gone(job_id: str) -> Refusal:
 
 def _tell(request: HttpRequest, verb: Verb, done: int, refused: Sequence[Refusal]) -> None:
     if done:
-        messages.success(request, verb.done % {"count": done})
+        messages.success(request, verb.done(done) % {"count": done})
     tell_left_alone(request, refused)
 
 

@@ -162,6 +162,9 @@ class Backend(ABC):
     def listen(self) -> Listener:
         """Start to listen for wake-ups."""
 
+    def rest(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give back memory: a worker that was busy has nothing to do."""
+
     # The registry of workers
 
     @abstractmethod

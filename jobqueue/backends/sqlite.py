@@ -237,6 +237,10 @@ class SqliteBackend(SqlBackend):
     def listen(self) -> SqliteListener:
         return SqliteListener(self.alias)
 
+    def rest(self) -> None:
+        with self.reporting(), self.connection.cursor() as cursor:
+            cursor.execute("PRAGMA shrink_memory")
+
 
 def _completion(one: Settlement, written: str) -> Row:
     """The parameters of COMPLETE."""

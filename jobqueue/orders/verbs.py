@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.translation import gettext, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue import control
@@ -19,6 +19,8 @@ from jobqueue.states import JobStatus, Move, sources
 
 _Work = Callable[[Sequence[str], Order, timedelta], Handled]
 _Idle = Callable[[Job, Order, datetime], "str | None"]
+#: By how many. Not ``ngettext_lazy``: each of those makes two classes, 34 kB that every worker would carry.
+_Worded = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +39,9 @@ class Verb:
     usual: frozenset[JobStatus]
     work: _Work
     idle: _Idle
-    asked: Any
-    will: Any
-    done: Any
+    asked: _Worded
+    will: _Worded
+    done: _Worded
     others: Any
     logged: Any
     spared: Any = ""
@@ -130,13 +132,13 @@ VERBS = {
             usual=control.RETRIED,
             work=_retry,
             idle=_never,
-            asked=ngettext_lazy("Retry %(shown)s job", "Retry %(shown)s jobs", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext("Retry %(shown)s job", "Retry %(shown)s jobs", count),
+            will=lambda count: ngettext(
                 "%(shown)s job will be queued again, with all its attempts; its history stays.",
                 "%(shown)s jobs will be queued again, with all their attempts; their history stays.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy("%(count)d job is queued again.", "%(count)d jobs are queued again.", "count"),
+            done=lambda count: ngettext("%(count)d job is queued again.", "%(count)d jobs are queued again.", count),
             others=_("only failed jobs and dead letters can be retried"),
             spared=_("they were stopped by decision; filter by this status to mean them"),
             logged=_("Retried"),
@@ -148,13 +150,13 @@ VERBS = {
             label=pgettext_lazy("verb", "Run now"),
             permission="jobqueue.run_job",
             idle=_is_due,
-            asked=ngettext_lazy("Run %(shown)s job now", "Run %(shown)s jobs now", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext("Run %(shown)s job now", "Run %(shown)s jobs now", count),
+            will=lambda count: ngettext(
                 "%(shown)s job will be due at once, if it waits for a later time.",
                 "%(shown)s jobs will be due at once; those that wait for a later time are changed.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy("%(count)d job is due now.", "%(count)d jobs are due now.", "count"),
+            done=lambda count: ngettext("%(count)d job is due now.", "%(count)d jobs are due now.", count),
             logged=_("Made due at once"),
             plain=True,
         ),
@@ -164,13 +166,13 @@ VERBS = {
             label=pgettext_lazy("verb", "Reschedule"),
             permission="jobqueue.reschedule_job",
             idle=_has_time,
-            asked=ngettext_lazy("Reschedule %(shown)s job", "Reschedule %(shown)s jobs", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext("Reschedule %(shown)s job", "Reschedule %(shown)s jobs", count),
+            will=lambda count: ngettext(
                 "%(shown)s job will wait until the time you give.",
                 "%(shown)s jobs will wait until the time you give.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy("%(count)d job is rescheduled.", "%(count)d jobs are rescheduled.", "count"),
+            done=lambda count: ngettext("%(count)d job is rescheduled.", "%(count)d jobs are rescheduled.", count),
             logged=_("Rescheduled to %(at)s"),
         ),
         Verb(
@@ -179,15 +181,17 @@ VERBS = {
             label=pgettext_lazy("verb", "Change priority"),
             permission="jobqueue.prioritise_job",
             idle=_has_priority,
-            asked=ngettext_lazy(
-                "Change the priority of %(shown)s job", "Change the priority of %(shown)s jobs", "count"
+            asked=lambda count: ngettext(
+                "Change the priority of %(shown)s job", "Change the priority of %(shown)s jobs", count
             ),
-            will=ngettext_lazy(
+            will=lambda count: ngettext(
                 "%(shown)s job will have the priority you give.",
                 "%(shown)s jobs will have the priority you give.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy("%(count)d job has another priority.", "%(count)d jobs have another priority.", "count"),
+            done=lambda count: ngettext(
+                "%(count)d job has another priority.", "%(count)d jobs have another priority.", count
+            ),
             logged=_("Priority changed to %(priority)s"),
         ),
         Verb(
@@ -196,13 +200,15 @@ VERBS = {
             label=pgettext_lazy("verb", "Move to another queue"),
             permission="jobqueue.move_job",
             idle=_has_queue,
-            asked=ngettext_lazy("Move %(shown)s job to another queue", "Move %(shown)s jobs to another queue", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext(
+                "Move %(shown)s job to another queue", "Move %(shown)s jobs to another queue", count
+            ),
+            will=lambda count: ngettext(
                 "%(shown)s job will wait in the queue you give.",
                 "%(shown)s jobs will wait in the queue you give.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy("%(count)d job is moved.", "%(count)d jobs are moved.", "count"),
+            done=lambda count: ngettext("%(count)d job is moved.", "%(count)d jobs are moved.", count),
             logged=_("Moved to the queue %(queue)s"),
         ),
         Verb(
@@ -213,16 +219,16 @@ VERBS = {
             usual=control.CANCELLED,
             work=_cancel,
             idle=_was_asked,
-            asked=ngettext_lazy("Cancel %(shown)s job", "Cancel %(shown)s jobs", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext("Cancel %(shown)s job", "Cancel %(shown)s jobs", count),
+            will=lambda count: ngettext(
                 "%(shown)s job will end as failed; if it runs, it is asked to stop.",
                 "%(shown)s jobs will end as failed; those that run are asked to stop.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy(
+            done=lambda count: ngettext(
                 "%(count)d job is cancelled; if it runs, it is asked to stop.",
                 "%(count)d jobs are cancelled; those that run are asked to stop.",
-                "count",
+                count,
             ),
             others=_("they have ended already"),
             logged=_("Cancelled"),
@@ -236,16 +242,14 @@ VERBS = {
             usual=control.PURGED,
             work=_purge,
             idle=_never,
-            asked=ngettext_lazy("Purge %(shown)s job", "Purge %(shown)s jobs", "count"),
-            will=ngettext_lazy(
+            asked=lambda count: ngettext("Purge %(shown)s job", "Purge %(shown)s jobs", count),
+            will=lambda count: ngettext(
                 "%(shown)s job will be deleted with its history. This cannot be undone.",
                 "%(shown)s jobs will be deleted with their history. This cannot be undone.",
-                "count",
+                count,
             ),
-            done=ngettext_lazy(
-                "%(count)d job is deleted, with its history.",
-                "%(count)d jobs are deleted, with their history.",
-                "count",
+            done=lambda count: ngettext(
+                "%(count)d job is deleted, with its history.", "%(count)d jobs are deleted, with their history.", count
             ),
             others=_("they run; cancel them first"),
             spared=_("they wait; filter by this status to mean them"),

@@ -6,13 +6,13 @@ import contextlib
 import logging
 import os
 import socket
-from pathlib import Path
 
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.leases import settle_expired
 from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.version import __version__
+from jobqueue.worker.memory import give_back, resident
 from jobqueue.worker.place import Place
 
 logger = logging.getLogger("jobqueue")
@@ -20,6 +20,8 @@ logger = logging.getLogger("jobqueue")
 SWEEP_EVERY = 30.0
 SWEEP_AGAIN = 1.0
 MEASURE_EVERY = 2.0
+#: After so many jobs there is something to give back.
+BUSY = 1_000
 
 
 class Chores:
@@ -30,6 +32,7 @@ class Chores:
         self._types = types
         self._started_at = SYSTEM.now()
         self._sweep_at = self._news_at = self._measure_at = 0.0
+        self._rested_after = 0
 
     @property
     def due(self) -> float:
@@ -49,6 +52,7 @@ class Chores:
         if now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY
             self._renew_executors()
+            self._rest()
             if self._place.options.processes:  # else they may be the children of handlers
                 _reap_orphans()
 
@@ -104,6 +108,15 @@ class Chores:
                 self._place.crew.retire(member)
                 self._place.crew.fill()
 
+    def _rest(self) -> None:
+        """Give back the memory of a busy time: a worker is idle for most of the day."""
+        place = self._place
+        if len(place.holdings) or place.holdings.begun < self._rested_after + BUSY:
+            return
+        self._rested_after = place.holdings.begun
+        place.reach.ask(place.backend.rest)
+        give_back()
+
 
 def _reap_orphans() -> None:
     """Bury what fell to this process, if it is the first of its container: programs whose parents died."""
@@ -112,12 +125,3 @@ def _reap_orphans() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-def resident(pid: int) -> int:
-    """Read how much memory a process takes, in MB; 0 where the system does not tell."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 1_048_576

@@ -83,6 +83,8 @@ class Holdings:
         self.running: dict[Claimed, Held] = {}
         self.finished: dict[Claimed, Finished] = {}
         self.postponed: dict[Claimed, Finished] = {}
+        #: How many there have been.
+        self.begun = 0
         #: When those that were postponed are offered again.
         self.again = NEVER
         #: No running claim has an earlier deadline.
@@ -95,6 +97,7 @@ class Holdings:
 
     def begin(self, several: Sequence[Held]) -> None:
         """Note claims that were just taken."""
+        self.begun += len(several)
         self.running.update((held.key, held) for held in several)
         self.nearest = min(self.nearest, min(held.deadline for held in several))
         soonest = min(several, key=lambda held: held.lease)  # they were taken in the same cycle

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 from jobqueue.clock import SYSTEM
 from jobqueue.worker.executor import Executor, Plan
+from jobqueue.worker.memory import give_back
 
 #: How long executors may end by themselves once their supervisor is dead.
 ORPHANED_FOR = 2.0
@@ -53,6 +54,7 @@ class Zygote:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # else what waits in its buffer is written by every child
         gc.collect()
+        give_back()  # else each of the processes writes to these pages, and has them for itself
         gc.freeze()  # what is old is left alone by the children's collectors, and stays shared memory
         pid = os.fork()
         if pid == 0:

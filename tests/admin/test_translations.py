@@ -155,14 +155,14 @@ def test_no_script_has_a_sentence_of_its_own():
 )
 def test_a_sentence_agrees_with_its_number(language, count, text):
     with translation.override(language):
-        assert VERBS["retry"].done % {"count": count} == text
+        assert VERBS["retry"].done(count) % {"count": count} == text
 
 
 @pytest.mark.parametrize(("language", "text"), [("de", "1.234 Jobs löschen"), ("fr", "Purger 1\u202f234 tâches")])
 def test_a_question_chooses_its_form_by_one_number_and_shows_another(language, text):
     with translation.override(language):
         shown = translation.gettext("%(count)s") % {"count": "1.234" if language == "de" else "1\u202f234"}
-        assert VERBS["purge"].asked % {"count": 1234, "shown": shown} == text
+        assert VERBS["purge"].asked(1234) % {"count": 1234, "shown": shown} == text
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_every_question_and_every_answer_is_in_the_readers_language(queue, keepe
         for answer in (asked, wrong, done):
             assert answer.status_code == 200
             assert left_over(answer.content.decode(), language) == set()
-        (label,) = {str(VERBS[verb].asked % {"count": 2, "shown": asked.context["tally"].shown})}
+        (label,) = {str(VERBS[verb].asked(2) % {"count": 2, "shown": asked.context["tally"].shown})}
         assert label in asked.content.decode()
         assert told(done)
 
