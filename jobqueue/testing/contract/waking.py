@@ -1,4 +1,4 @@
-"""Wake: a listener hears of commits, early where the system allows, and at its time-out at the latest."""
+"""Wake and rest: a listener hears of commits, at its time-out at the latest; nothing is lost where nobody waits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ import pytest
 from jobqueue.backends.base import Backend
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM
-from jobqueue.testing.contract.harness import Contract, together
+from jobqueue.testing.contract.harness import Contract, draft, finish, put_all, take, take_one, together
 
 
 class WakeContract(Contract):
     """How waiting ends."""
+
+    def test_a_rest_changes_nothing(self, backend: Backend) -> None:
+        put_all(backend, draft(), draft())
+        claim = take_one(backend)
+        backend.rest()
+        assert finish(backend, claim)
+        assert len(take(backend)) == 1
 
     @pytest.fixture
     def listener(self, backend: Backend) -> Iterator[Listener]:

@@ -153,13 +153,6 @@ class WatchContract(Contract):
         assert job(backend, second.id).progress == {"percent": 50}
         assert job(backend, first.id).updated_at == NOON + timedelta(seconds=5)
 
-    def test_a_rest_changes_nothing(self, backend: Backend) -> None:
-        put_all(backend, draft(), draft())
-        claim = take_one(backend)
-        backend.rest()
-        assert finish(backend, claim)
-        assert len(take(backend)) == 1
-
     def test_the_last_report_stands(self, backend: Backend) -> None:
         put(backend)
         claim = take_one(backend)
