@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from example_project.capture.events import Event
@@ -32,36 +32,54 @@ class Captured:
 def capture(event: Event) -> Captured:
     """Sanitise an event, and store it with the job that goes on with it: both, or neither.
 
-    The rules run before the transaction begins, so that it is short. Raises Contradiction.
+    Everything is made ready before the transaction begins, for on SQLite a transaction that writes keeps all others
+    waiting. Raises Contradiction.
     """
     clean = [sanitise(said.content) for said in event.messages]
     fingerprint, removed = _fingerprint(event), sum(len(one.findings) for one in clean)
-    with transaction.atomic():
-        conversation, created = Conversation.objects.get_or_create(
-            pk=event.conversation_id,
-            defaults={"source": event.source, "metadata": {"event_fingerprint": fingerprint, "removed": removed}},
-        )
-        if not created:
-            if not constant_time_compare(conversation.metadata.get("event_fingerprint", ""), fingerprint):
-                raise Contradiction(event.conversation_id)
-            return Captured(conversation.pk, created=False)
-        messages = _store(conversation, event, clean)
-        receipt = sanitize_ai_validation.using(
-            idempotency_key=f"sanitize-ai-validation-{conversation.pk}", tenant=event.source
-        ).enqueue(
-            conversation_id=conversation.pk,
-            message_ids=[message.pk for message in messages],
-            sanitization_version=VERSION,
-        )
+    if earlier := _captured_before(event, fingerprint):
+        return earlier
+    conversation = Conversation(
+        pk=event.conversation_id,
+        source=event.source,
+        metadata={"event_fingerprint": fingerprint, "removed": removed},
+    )
+    messages = _messages(conversation, event, clean)
+    entries = _entries(messages, clean)
+    try:
+        with transaction.atomic():
+            conversation.save(force_insert=True)
+            Message.objects.bulk_create(messages)
+            SanitizationEntry.objects.bulk_create(entries)
+            receipt = sanitize_ai_validation.using(
+                idempotency_key=f"sanitize-ai-validation-{conversation.pk}", tenant=event.source
+            ).enqueue(
+                conversation_id=conversation.pk,
+                message_ids=[message.pk for message in messages],
+                sanitization_version=VERSION,
+            )
+    except IntegrityError:
+        if earlier := _captured_before(event, fingerprint):  # by another request, meanwhile
+            return earlier
+        raise
     return Captured(conversation.pk, True, receipt.id, removed)
+
+
+def _captured_before(event: Event, fingerprint: str) -> Captured | None:
+    found = Conversation.objects.filter(pk=event.conversation_id).values_list("metadata", flat=True).first()
+    if found is None:
+        return None
+    if not constant_time_compare(found.get("event_fingerprint", ""), fingerprint):
+        raise Contradiction(event.conversation_id)
+    return Captured(event.conversation_id, created=False)
 
 
 def _fingerprint(event: Event) -> str:
     return salted_hmac("capture.event", event.model_dump_json(), algorithm="sha256").hexdigest()
 
 
-def _store(conversation: Conversation, event: Event, clean: list[Sanitised]) -> list[Message]:
-    messages = Message.objects.bulk_create(
+def _messages(conversation: Conversation, event: Event, clean: list[Sanitised]) -> list[Message]:
+    return [
         Message(
             conversation=conversation,
             position=position,
@@ -70,11 +88,13 @@ def _store(conversation: Conversation, event: Event, clean: list[Sanitised]) -> 
             sanitization_version=VERSION,
         )
         for position, (said, one) in enumerate(zip(event.messages, clean, strict=True))
-    )
+    ]
+
+
+def _entries(messages: list[Message], clean: list[Sanitised]) -> list[SanitizationEntry]:
     entries = (
         entry(message, finding.category, finding.original, finding.replacement)
         for message, one in zip(messages, clean, strict=True)
         for finding in one.findings
     )
-    SanitizationEntry.objects.bulk_create(islice(entries, MOST_LOGGED))
-    return messages
+    return list(islice(entries, MOST_LOGGED))

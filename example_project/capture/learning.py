@@ -9,6 +9,7 @@ from django.db import transaction
 
 from example_project.capture.models import Conversation, Learning
 from example_project.capture.ports.assistant import Lesson
+from jobqueue.clock import SYSTEM
 
 
 def keep(conversation: Conversation, lessons: Iterable[Lesson]) -> list[str]:
@@ -17,20 +18,25 @@ def keep(conversation: Conversation, lessons: Iterable[Lesson]) -> list[str]:
     Two conversations that teach the same at the same time make one learning: the database refuses the second. Of two
     attempts at one conversation the first counts, so that each learning belongs to an attempt that has it published.
     """
-    drafts = {_dedupe_hash(lesson): lesson for lesson in lessons}
+    lesson_by_hash = {_dedupe_hash(lesson): lesson for lesson in lessons}
+    # In one order for all, else two conversations that teach the same could wait for each other.
+    drafts = [_learning(conversation, lesson, digest) for digest, lesson in sorted(lesson_by_hash.items())]
+    rows = Conversation.objects.filter(pk=conversation.pk)
     with transaction.atomic():
-        conversation = Conversation.objects.select_for_update().get(pk=conversation.pk)
-        if conversation.status == Conversation.Status.LEARNED:
-            return list(conversation.metadata["learning_ids"])
-        Learning.objects.bulk_create(
-            (_learning(conversation, lesson, digest) for digest, lesson in sorted(drafts.items())),
-            ignore_conflicts=True,
-        )
-        kept = list(Learning.objects.filter(dedupe_hash__in=drafts).order_by("id").values_list("id", flat=True))
-        conversation.status = Conversation.Status.LEARNED
-        conversation.metadata |= {"learning_ids": kept}
-        conversation.save(update_fields=["status", "metadata", "updated_at"])
-    return kept
+        if not rows.exclude(status=Conversation.Status.LEARNED).update(
+            status=Conversation.Status.LEARNED,
+            metadata=conversation.metadata | {"learning_ids": []},
+            updated_at=SYSTEM.now(),
+        ):
+            return list(rows.get().metadata["learning_ids"])
+        if drafts:
+            Learning.objects.bulk_create(drafts, ignore_conflicts=True)
+            kept = list(
+                Learning.objects.filter(dedupe_hash__in=lesson_by_hash).order_by("id").values_list("id", flat=True)
+            )
+            rows.update(metadata=conversation.metadata | {"learning_ids": kept})
+            return kept
+    return []
 
 
 def _dedupe_hash(lesson: Lesson) -> str:

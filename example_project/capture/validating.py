@@ -21,16 +21,16 @@ def record(conversation: Conversation, messages: Sequence[Message], oversights: 
     # A long snippet may hold a short one, and would not be found any more without it.
     longest_first = sorted(oversights, key=lambda one: len(one.snippet), reverse=True)
     entries = [_take_out(by_id[one.message_id], one) for one in longest_first if one.message_id in by_id]
+    now = SYSTEM.now()
+    done = {"ai_validation_completed": True, "ai_validation_timestamp": to_text(now)}
     with transaction.atomic():
-        conversation = Conversation.objects.select_for_update().get(pk=conversation.pk)
-        if conversation.status != Conversation.Status.CAPTURED:
-            return False
-        conversation.status = Conversation.Status.VALIDATED
-        conversation.metadata |= {"ai_validation_completed": True, "ai_validation_timestamp": to_text(SYSTEM.now())}
-        Message.objects.bulk_update({one.message for one in entries}, ["content"])
-        SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
-        conversation.save(update_fields=["status", "metadata", "updated_at"])
-    return True
+        first = Conversation.objects.filter(pk=conversation.pk, status=Conversation.Status.CAPTURED).update(
+            status=Conversation.Status.VALIDATED, metadata=conversation.metadata | done, updated_at=now
+        )
+        if first:
+            Message.objects.bulk_update({one.message for one in entries}, ["content"])
+            SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
+    return bool(first)
 
 
 def _take_out(message: Message, found: Oversight) -> SanitizationEntry:
