@@ -24,7 +24,11 @@ _PG = {"HOST": "PGHOST", "PORT": "PGPORT", "USER": "PGUSER", "PASSWORD": "PGPASS
 def environment_of(place: Place) -> dict[str, str]:
     """Lead the example project's settings to a place."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EXAMPLE_", "JOBQUEUE_WORKER_"))}
-    own = {"DJANGO_SETTINGS_MODULE": "example_project.settings", "EXAMPLE_NETWORK": f"{place.runtime}/network"}
+    own = {
+        "DJANGO_SETTINGS_MODULE": "example_project.settings",
+        "EXAMPLE_DEBUG": "0",  # else Django keeps each statement, which takes SQLite another one
+        "EXAMPLE_NETWORK": f"{place.runtime}/network",
+    }
     if place.vendor == "sqlite":
         return kept | own | {"EXAMPLE_SQLITE": place.address}
     given = {name: str(place.database[key]) for key, name in _PG.items() if place.database.get(key)}

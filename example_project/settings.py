@@ -9,7 +9,7 @@ from typing import Any
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 SECRET_KEY = "only for the example: nothing here is secret"  # noqa: S105
-DEBUG = True
+DEBUG = os.environ.get("EXAMPLE_DEBUG", "1") == "1"
 ALLOWED_HOSTS = ["localhost", "127.0.0.1"]
 USE_TZ = True
 TIME_ZONE = "UTC"
