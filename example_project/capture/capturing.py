@@ -37,8 +37,6 @@ def capture(event: Event) -> Captured:
     """
     clean = [sanitise(said.content) for said in event.messages]
     fingerprint, removed = _fingerprint(event), sum(len(one.findings) for one in clean)
-    if earlier := _captured_before(event, fingerprint):
-        return earlier
     conversation = Conversation(
         pk=event.conversation_id,
         source=event.source,
@@ -59,19 +57,13 @@ def capture(event: Event) -> Captured:
                 sanitization_version=VERSION,
             )
     except IntegrityError:
-        if earlier := _captured_before(event, fingerprint):  # by another request, meanwhile
-            return earlier
-        raise
+        earlier = Conversation.objects.filter(pk=event.conversation_id).first()
+        if earlier is None:
+            raise
+        if not constant_time_compare(earlier.metadata.get("event_fingerprint", ""), fingerprint):
+            raise Contradiction(event.conversation_id) from None
+        return Captured(event.conversation_id, created=False)
     return Captured(conversation.pk, True, receipt.id, removed)
-
-
-def _captured_before(event: Event, fingerprint: str) -> Captured | None:
-    found = Conversation.objects.filter(pk=event.conversation_id).values_list("metadata", flat=True).first()
-    if found is None:
-        return None
-    if not constant_time_compare(found.get("event_fingerprint", ""), fingerprint):
-        raise Contradiction(event.conversation_id)
-    return Captured(event.conversation_id, created=False)
 
 
 def _fingerprint(event: Event) -> str:

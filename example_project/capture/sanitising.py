@@ -34,11 +34,15 @@ class Sanitised:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A category and its shape. The group ``private`` is what goes, or all of it where the shape has no such group."""
+    """A category and its shape. The group ``private`` is what goes, or all of it where the shape has no such group.
+
+    No text has the shape that has none of its ``signs``, and it takes a pattern a hundred times as long to find out.
+    """
 
     category: str
     pattern: re.Pattern[str]
     is_private: Callable[[str], bool] = bool
+    signs: tuple[str, ...] = ("",)
 
     @property
     def replacement(self) -> str:
@@ -50,7 +54,8 @@ def sanitise(text: str) -> Sanitised:
     """Take out what any rule finds, one rule after the other."""
     findings: list[Finding] = []
     for rule in RULES:
-        text = _apply(rule, text, findings)
+        if any(sign in text for sign in rule.signs):
+            text = _apply(rule, text, findings)
     return Sanitised(text, tuple(findings))
 
 
@@ -172,13 +177,13 @@ _PHONE = re.compile(
 RULES = (
     Rule("key", _PRIVATE_KEY),
     Rule("key", _TOKEN),
-    Rule("key", _BEARER),
-    Rule("key", _ASSIGNED, _says_something),
+    Rule("key", _BEARER, signs=("Bearer ", "Basic ")),
+    Rule("key", _ASSIGNED, _says_something, signs=(":", "=")),
     Rule("key", _IN_URL, _is_left),
-    Rule("email", _EMAIL),
-    Rule("home", _HOME, _is_home),
-    Rule("ip", _IPV4, _is_address),
-    Rule("ip", _IPV6, _is_address),
+    Rule("email", _EMAIL, signs=("@",)),
+    Rule("home", _HOME, _is_home, signs=("/home/", "Users")),
+    Rule("ip", _IPV4, _is_address, signs=(".",)),
+    Rule("ip", _IPV6, _is_address, signs=(":",)),
     Rule("card", _CARD, _is_card),
     Rule("card", _CARD_IN_GROUPS, _is_card),
     Rule("phone", _PHONE, _is_phone),

@@ -21,16 +21,24 @@ def record(conversation: Conversation, messages: Sequence[Message], oversights: 
     # A long snippet may hold a short one, and would not be found any more without it.
     longest_first = sorted(oversights, key=lambda one: len(one.snippet), reverse=True)
     entries = [_take_out(by_id[one.message_id], one) for one in longest_first if one.message_id in by_id]
+    if not entries:
+        return _is_first(conversation)
+    with transaction.atomic():
+        if not _is_first(conversation):
+            return False
+        Message.objects.bulk_update({one.message for one in entries}, ["content"])
+        SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
+    return True
+
+
+def _is_first(conversation: Conversation) -> bool:
+    """Say that a conversation is validated, unless somebody has said so."""
     now = SYSTEM.now()
     done = {"ai_validation_completed": True, "ai_validation_timestamp": to_text(now)}
-    with transaction.atomic():
-        first = Conversation.objects.filter(pk=conversation.pk, status=Conversation.Status.CAPTURED).update(
-            status=Conversation.Status.VALIDATED, metadata=conversation.metadata | done, updated_at=now
-        )
-        if first:
-            Message.objects.bulk_update({one.message for one in entries}, ["content"])
-            SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
-    return bool(first)
+    captured = Conversation.objects.filter(pk=conversation.pk, status=Conversation.Status.CAPTURED)
+    return bool(
+        captured.update(status=Conversation.Status.VALIDATED, metadata=conversation.metadata | done, updated_at=now)
+    )
 
 
 def _take_out(message: Message, found: Oversight) -> SanitizationEntry:
