@@ -23,7 +23,7 @@ from jobqueue.worker import connections, wire
 from jobqueue.worker.attempt import Outcome, Running, judged, perform
 from jobqueue.worker.coroutines import Coroutines
 from jobqueue.worker.holdings import NEVER
-from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.slots import Slots
 from jobqueue.worker.turns import Turns
 from jobqueue.worker.wire import Word
@@ -54,9 +54,9 @@ class Executor:
         self._channel = channel
         self._may_exit = may_exit
         self._reporting = threading.Lock()
-        self._outbox = Outbox(channel, plan.full)
-        self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outbox)
-        self._turns: Turns[Running] = Turns(plan.slots, self._run, connections.give_up_all, self._outbox)
+        self._outgoing = Outgoing(channel, plan.full)
+        self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outgoing)
+        self._turns: Turns[Running] = Turns(plan.slots, self._run, connections.give_up_all, self._outgoing)
         self._takes_turns = backends.current().takes_turns
         self._coroutines: Coroutines | None = None
         self._running: dict[Claimed, Running] = {}
@@ -76,7 +76,7 @@ class Executor:
         """Work until told to exit; a channel that closes means that the supervisor is dead."""
         sys.setswitchinterval(SWITCH_INTERVAL)
         signals.executor_started.send_robust(sender=None, pid=os.getpid())
-        self._outbox.say(Word.READY, {"pid": os.getpid(), "listening": announce.is_anybody_listening()})
+        self._outgoing.say(Word.READY, {"pid": os.getpid(), "listening": announce.is_anybody_listening()})
         inbox = wire.Inbox()
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
@@ -125,7 +125,7 @@ class Executor:
         coroutines = [one for one in several if registry.is_async(one.assignment.type)]
         if coroutines:
             if self._coroutines is None:
-                self._coroutines = Coroutines(self._done, self._outbox.flush)
+                self._coroutines = Coroutines(self._done, self._outgoing.flush)
             self._coroutines.submit(coroutines)
             several = [one for one in several if one not in coroutines]
         if self._takes_turns:
@@ -178,12 +178,12 @@ class Executor:
     def _done(self, running: Running, outcome: Outcome) -> None:
         self._running.pop(running.assignment.claim, None)
         if outcome.stored:
-            keep = self._outbox.keep if self._takes_turns else self._outbox.put
+            keep = self._outgoing.keep if self._takes_turns else self._outgoing.put
             keep(wire.stored_row(running.assignment.claim, outcome.followed))
         elif outcome.settlement is None:
-            self._outbox.put(running.assignment.claim)
+            self._outgoing.put(running.assignment.claim)
         else:
-            self._outbox.put(wire.settlement_row(running.with_report(outcome.settlement)))
+            self._outgoing.put(wire.settlement_row(running.with_report(outcome.settlement)))
 
     # Being asked to stop
 
@@ -225,7 +225,7 @@ class Executor:
     def _send_reports(self) -> None:
         with self._reporting:
             reports, self._reports = self._reports, {}
-        self._outbox.say(Word.PROGRESS, [[*claim, text] for claim, text in reports.items()])
+        self._outgoing.say(Word.PROGRESS, [[*claim, text] for claim, text in reports.items()])
 
 
 def _event(kind: EventKind, one: Assignment) -> Event:

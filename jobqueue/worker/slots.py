@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.outgoing import Outgoing
 
 T = TypeVar("T")
 
@@ -22,11 +22,11 @@ IDLE_FOR = 60.0
 class Slots(Generic[T]):
     """At most ``size`` threads that call ``work`` for each item, and ``end`` when they end."""
 
-    def __init__(self, size: int, work: Callable[[T], None], end: Callable[[], None], outbox: Outbox) -> None:
+    def __init__(self, size: int, work: Callable[[T], None], end: Callable[[], None], outgoing: Outgoing) -> None:
         self._size = size
         self._work = work
         self._end = end
-        self._outbox = outbox
+        self._outgoing = outgoing
         self._waiting: deque[T] = deque()
         self._idle: list[threading.Lock] = []
         self._threads = 0
@@ -91,7 +91,7 @@ class Slots(Generic[T]):
 
     def _pass_on(self) -> None:
         """Have somebody else take what is left; or, where nothing is, send what is finished while this item runs."""
-        if (self._waiting or self._outbox.pending) and not self._on_its_way:
+        if (self._waiting or self._outgoing.pending) and not self._on_its_way:
             self._wake_one()
 
     @property
@@ -109,7 +109,7 @@ class Slots(Generic[T]):
 
     def _sleep(self, own: threading.Lock) -> bool:
         """Wait for work; say whether there is some, or the thread shall end."""
-        self._outbox.flush()
+        self._outgoing.flush()
         with self._lock:
             if not self._size:
                 return bool(self._waiting)

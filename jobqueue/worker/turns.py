@@ -45,8 +45,8 @@ class Turns(Slots[T]):
         gets_on, self._gets_on = self._gets_on, False
         if self._waiting and not gets_on:
             self._wake_one()
-        self._outbox.flush_late()
-        self.due = now + LOOK_EVERY if self._waiting or self._outbox.pending else NEVER
+        self._outgoing.flush_late()
+        self.due = now + LOOK_EVERY if self._waiting or self._outgoing.pending else NEVER
 
     def hurry(self, item: T) -> None:
         """Have an item that still waits taken next, and at once."""

@@ -10,7 +10,7 @@ import pytest
 from jobqueue.clock import SYSTEM
 from jobqueue.worker import turns as turns_module
 from jobqueue.worker.holdings import NEVER
-from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.turns import Turns
 from jobqueue.worker.wire import Inbox, Word
 from tests.worker.harness import until
@@ -30,9 +30,9 @@ class Bench:
     """Turns whose work is to wait until an event lets it go, or to fall through."""
 
     def __init__(self, channel, size=10):
-        self.outbox, self.done, self.threads = Outbox(channel[0], full=1_000), [], set()
+        self.outgoing, self.done, self.threads = Outgoing(channel[0], full=1_000), [], set()
         self.began, self.finished = threading.Semaphore(0), threading.Semaphore(0)
-        self.turns = Turns(size, self._work, lambda: None, self.outbox)
+        self.turns = Turns(size, self._work, lambda: None, self.outgoing)
 
     def _work(self, item):
         self.threads.add(threading.get_ident())
@@ -40,7 +40,7 @@ class Bench:
         if isinstance(item, threading.Event):
             assert item.wait(30)
         else:
-            self.outbox.keep([item, 1])
+            self.outgoing.keep([item, 1])
         self.done.append(item)
         self.finished.release()
 
@@ -157,7 +157,7 @@ def test_outcomes_go_together_when_nothing_waits(channel, monkeypatch):
 def test_an_outcome_does_not_wait_for_one_that_takes_long(channel):
     bench, gate = Bench(channel), threading.Event()
     bench.turns.submit(["a", gate])
-    bench.look_until(lambda: not bench.outbox.pending and happens(bench.began, 2))
+    bench.look_until(lambda: not bench.outgoing.pending and happens(bench.began, 2))
     assert list(Inbox().feed(channel[1].recv(4096))) == [(Word.OUTCOMES, [["a", 1]])]
     gate.set()
     assert happens(bench.finished, 2)
@@ -174,18 +174,18 @@ def test_nothing_is_due_while_nothing_waits(channel):
 
 def test_late_outcomes_are_those_that_were_there_at_the_last_call(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=2)
-    outbox.flush_late()
-    outbox.keep(["a", 1])
-    outbox.flush_late()
-    assert outbox.pending
-    outbox.flush()
-    outbox.keep(["b", 1])
-    outbox.flush_late()
-    assert outbox.pending
-    outbox.keep(["c", 1])
-    outbox.flush_late()
-    assert not outbox.pending
+    outgoing = Outgoing(ours, full=2)
+    outgoing.flush_late()
+    outgoing.keep(["a", 1])
+    outgoing.flush_late()
+    assert outgoing.pending
+    outgoing.flush()
+    outgoing.keep(["b", 1])
+    outgoing.flush_late()
+    assert outgoing.pending
+    outgoing.keep(["c", 1])
+    outgoing.flush_late()
+    assert not outgoing.pending
     assert list(Inbox().feed(theirs.recv(4096))) == [
         (Word.OUTCOMES, [["a", 1]]),
         (Word.OUTCOMES, [["b", 1], ["c", 1]]),

@@ -21,7 +21,7 @@ from jobqueue.worker import wire
 from jobqueue.worker.attempt import Running, judged
 from jobqueue.worker.holdings import NEVER, POSTPONED_FOR, Held, Holdings
 from jobqueue.worker.options import WorkerOptions
-from jobqueue.worker.outbox import Outbox
+from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.slots import Slots
 from jobqueue.worker.wire import Inbox, Word, pack
 from tests.worker.harness import until
@@ -146,7 +146,7 @@ def test_an_executor_gets_of_a_claim_what_it_needs_and_no_more():
     assert wire.assignments(rows) == [Assignment(*(getattr(claim, name) for name in Assignment._fields))]
 
 
-# The outbox
+# The outgoing
 
 
 @pytest.fixture
@@ -169,40 +169,40 @@ def arrived(theirs):
 
 def test_outcomes_wait_until_there_are_enough_of_them(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=3)
-    outbox.put(["a", 1])
-    outbox.put(["b", 1])
-    assert outbox.pending
+    outgoing = Outgoing(ours, full=3)
+    outgoing.put(["a", 1])
+    outgoing.put(["b", 1])
+    assert outgoing.pending
     assert arrived(theirs) == []
-    outbox.put(["c", 1])
-    assert not outbox.pending
+    outgoing.put(["c", 1])
+    assert not outgoing.pending
     assert arrived(theirs) == [(Word.OUTCOMES, [["a", 1], ["b", 1], ["c", 1]])]
 
 
 def test_a_flush_sends_what_waits_and_nothing_twice(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=10)
-    outbox.put(["a", 1])
-    outbox.flush()
-    outbox.flush()
+    outgoing = Outgoing(ours, full=10)
+    outgoing.put(["a", 1])
+    outgoing.flush()
+    outgoing.flush()
     assert arrived(theirs) == [(Word.OUTCOMES, [["a", 1]])]
 
 
 def test_other_words_do_not_wait(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=10)
-    outbox.put(["a", 1])
-    outbox.say(Word.PROGRESS, [["a", 1, "50"]])
+    outgoing = Outgoing(ours, full=10)
+    outgoing.put(["a", 1])
+    outgoing.say(Word.PROGRESS, [["a", 1, "50"]])
     assert arrived(theirs) == [(Word.PROGRESS, [["a", 1, "50"]])]
 
 
 def test_nobody_at_the_other_end_is_no_error(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=1)
+    outgoing = Outgoing(ours, full=1)
     theirs.close()
-    outbox.put(["a", 1])
-    outbox.say(Word.READY, {})
-    assert not outbox.pending
+    outgoing.put(["a", 1])
+    outgoing.say(Word.READY, {})
+    assert not outgoing.pending
 
 
 # Slots
@@ -215,7 +215,7 @@ class Bench:
         self.running, self.most, self.done = 0, 0, []
         self.began, self.finished, self.left = threading.Semaphore(0), threading.Semaphore(0), threading.Semaphore(0)
         self._lock = threading.Lock()
-        self.slots = Slots(size, self._work, self.left.release, Outbox(channel, full=1_000))
+        self.slots = Slots(size, self._work, self.left.release, Outgoing(channel, full=1_000))
 
     def _work(self, item):
         with self._lock:
@@ -286,7 +286,7 @@ class Beaten(Slots):
 
 def test_a_thread_whose_item_another_one_took_still_works(channel):
     done = threading.Semaphore(0)
-    slots = Beaten(1, lambda item: done.release(), lambda: None, Outbox(channel[0], full=1_000))
+    slots = Beaten(1, lambda item: done.release(), lambda: None, Outgoing(channel[0], full=1_000))
     slots.submit(["first"])
     assert happens(done)
     until(lambda: slots._idle or not slots._started[0].is_alive(), what="the thread rests, or has ended")
@@ -296,8 +296,8 @@ def test_a_thread_whose_item_another_one_took_still_works(channel):
 
 def test_a_slot_that_has_nothing_to_do_sends_what_is_finished(channel):
     ours, theirs = channel
-    outbox = Outbox(ours, full=1_000)
-    slots = Slots(2, lambda item: outbox.put([item, 1]), lambda: None, outbox)
+    outgoing = Outgoing(ours, full=1_000)
+    slots = Slots(2, lambda item: outgoing.put([item, 1]), lambda: None, outgoing)
     slots.submit(["a", "b", "c"])
     inbox, said = Inbox(), []
     while sum(len(rows) for _, rows in said) < 3:
@@ -307,12 +307,12 @@ def test_a_slot_that_has_nothing_to_do_sends_what_is_finished(channel):
 
 def test_what_is_finished_is_sent_while_the_last_one_still_runs(channel):
     ours, theirs = channel
-    outbox, gate = Outbox(ours, full=1_000), threading.Event()
+    outgoing, gate = Outgoing(ours, full=1_000), threading.Event()
 
     def work(item):
-        return outbox.put([item, 1]) if isinstance(item, str) else gate.wait(10)
+        return outgoing.put([item, 1]) if isinstance(item, str) else gate.wait(10)
 
-    Slots(2, work, lambda: None, outbox).submit(["a", gate])
+    Slots(2, work, lambda: None, outgoing).submit(["a", gate])
     assert list(Inbox().feed(theirs.recv(4096))) == [(Word.OUTCOMES, [["a", 1]])]
     gate.set()
 

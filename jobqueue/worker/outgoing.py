@@ -9,7 +9,7 @@ from typing import Any
 from jobqueue.worker.wire import Word, pack
 
 
-class Outbox:
+class Outgoing:
     """Sends to the supervisor from any thread; outcomes are held back until somebody has nothing else to do.
 
     ``full`` is the number of outcomes that are sent at once, so that the supervisor stores them while others run.
