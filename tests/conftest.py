@@ -58,6 +58,9 @@ def pytest_terminal_summary(terminalreporter):
     for name, report in stumbled.items():
         terminalreporter.section(name)
         terminalreporter.line(report.longreprtext)
+        for heading, text in report.sections:
+            terminalreporter.section(heading, sep="-")
+            terminalreporter.line(text)
     if settings.POSTGRES is None:
         terminalreporter.section("POSTGRES WAS SKIPPED", sep="!", red=True, bold=True)
         terminalreporter.line(f"No test ran on Postgres: {settings.WHY_NO_POSTGRES}.")

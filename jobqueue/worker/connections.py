@@ -71,6 +71,8 @@ def _give_up(connection: BaseDatabaseWrapper) -> None:
     del connections[connection.alias]  # the wrapper may believe to be in a transaction for ever
     try:
         if driver is not None:
+            if connection.vendor == "sqlite":  # closed, it is open until nobody has a cursor of it; an error may have one
+                driver.rollback()
             driver.close()
     except Exception:  # it may be broken in any way
         logger.debug("A connection could not be closed", exc_info=True)

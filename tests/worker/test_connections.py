@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connections
+from django.db import connections, transaction
 
+from jobqueue.worker.connections import renew
 from tests.app.worker_jobs_b import MESSES, leave_mess, look_around, write_async
+from tests.conftest import ON_SQLITE
 from tests.worker.harness import until
 
 ON_POSTGRES = pytest.mark.parametrize("alias", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
@@ -124,3 +126,17 @@ def test_coroutines_have_a_connection_each_and_give_it_to_those_that_follow(star
     assert counted[0] >= 20
     assert counted == [counted[0]] * 3
     assert worker.stop() == 0
+
+
+@ON_SQLITE
+def test_a_transaction_that_was_left_open_ends_though_an_error_still_has_a_cursor_of_it(alias):
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT 1")  # a connection
+    transaction.atomic(alias).__enter__()
+    Group.objects.using(alias).create(name="left open")
+    kept = connections[alias].connection.execute("SELECT 1")
+    renew()
+    assert not Group.objects.using(alias).exists()
+    Group.objects.using(alias).create(name="written by another")
+    Group.objects.using(alias).all().delete()
+    del kept
