@@ -99,7 +99,7 @@ SETTINGS: dict[str, Setting] = {
     "COMMAND_OUTPUT_BYTES": Setting(16_384, _is_bytes, "a whole number of bytes, at most 64 MiB"),
     # Whether a command that can be queued is queued where no terminal is attached, as in hooks and cron. Off: a script
     # that waits for what the command did would go on too early.
-    "COMMANDS_UNATTENDED": Setting(False, lambda value: isinstance(value, bool), "True or False"),
+    "COMMANDS_UNATTENDED": Setting(True, lambda value: isinstance(value, bool), "True or False"),
     # Private networks that webhooks may reach; addresses in them may also be spoken to without TLS.
     "WEBHOOK_NETWORKS": Setting((), _is_networks, "a list of networks such as '10.0.0.0/8'"),
     # How long one delivery may take from the connection to the last byte of the answer: receivers should queue, too.

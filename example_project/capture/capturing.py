@@ -16,7 +16,7 @@ from example_project.capture.snippets import MOST_LOGGED, entry
 
 
 class Contradiction(Exception):
-    """Another conversation has this id."""
+    """Another conversation has this id, or had it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ def capture(event: Event) -> Captured:
                 message_ids=[message.pk for message in messages],
                 sanitization_version=VERSION,
             )
+            if not receipt.created:  # of a conversation that was deleted; keys outlive it
+                raise Contradiction(conversation.pk)
     except IntegrityError:
         earlier = Conversation.objects.filter(pk=event.conversation_id).first()
         if earlier is None:

@@ -141,9 +141,9 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{4,}+\.[A-Za-z0-9_-]*+"  # a JSON Web Token
     r")"
 )
-_BEARER = re.compile(r"\b(?:Bearer|Basic) {1,4}(?P<private>[A-Za-z0-9._~+/-]{12,}+=*+)")
+_BEARER = re.compile(r"\b(?i:Bearer|Basic)[ \t]{1,4}(?P<private>[A-Za-z0-9._~+/-]{12,}+=*+)")
 _ASSIGNED = re.compile(
-    r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|private[_-]?key|access[_-]?key)"
+    r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|private[_-]?key|access[_-]?key|account[_-]?key)"
     r"[\"']?\s{0,3}+(?:=>|:=|[:=])\s{0,3}+[\"']?(?P<private>[^\s\"',;&)}]{6,}+)",
     re.IGNORECASE,
 )
@@ -153,7 +153,7 @@ _EMAIL = re.compile(
     r"(?:xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,24}|[^\W\d_]{2,24})"
 )
 _HOME = re.compile(
-    r"(?:(?<![\w.~-])(?:/var)?/home/|(?:(?<![\w.~-])|/mnt/[a-z])/Users/|[A-Za-z]:[\\/]{1,4}Users[\\/]{1,4})"
+    r"(?:(?<![\w.~-])(?:/var)?/home/|(?:(?<![\w.~-])|/mnt/[a-z])/Users/|[A-Za-z]:[\\/]{1,4}(?i:Users)[\\/]{1,4})"
     r"(?P<private>\w[\w.@-]{0,63}(?:(?: [\w.@-]{1,63}){1,3}(?=\\))?)"  # a name with blanks ends where the folder does
 )
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -177,11 +177,11 @@ _PHONE = re.compile(
 RULES = (
     Rule("key", _PRIVATE_KEY),
     Rule("key", _TOKEN),
-    Rule("key", _BEARER, signs=("Bearer ", "Basic ")),
+    Rule("key", _BEARER),
     Rule("key", _ASSIGNED, _says_something, signs=(":", "=")),
     Rule("key", _IN_URL, _is_left),
     Rule("email", _EMAIL, signs=("@",)),
-    Rule("home", _HOME, _is_home, signs=("/home/", "Users")),
+    Rule("home", _HOME, _is_home, signs=("/", "\\")),
     Rule("ip", _IPV4, _is_address, signs=(".",)),
     Rule("ip", _IPV6, _is_address, signs=(":",)),
     Rule("card", _CARD, _is_card),

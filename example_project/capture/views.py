@@ -25,6 +25,8 @@ def capture_event(request: HttpRequest) -> JsonResponse:
     """Capture one event: 202 and what became of it, 200 if it was captured before, or 4xx and why not."""
     if not _may_capture(request):
         return _refusal(401, "A token is needed: send the header Authorization: Bearer TOKEN.")
+    if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
+        return _refusal(411, "The event is sent in chunks: send it whole, with the header Content-Length.")
     if request.content_type != "application/json":
         return _refusal(415, "An event is JSON: send the header Content-Type: application/json.")
     if _is_too_large(request):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from django.conf import settings
+
+#: Where buckets are made that say nothing of a place; AWS refuses them if they name it.
+HOME = "us-east-1"
 
 
 def client(service: str) -> Any:
@@ -26,7 +30,9 @@ def sync_bucket(name: str, config: dict[str, Any]) -> str:
             s3.delete_bucket(Bucket=name)
         return "deleted" if exists else "kept"
     if not exists:
-        s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": settings.CHORES["AWS_REGION"]})
+        region = settings.CHORES["AWS_REGION"]
+        where = {} if region == HOME else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        s3.create_bucket(Bucket=name, **where)
     wanted = "Enabled" if config.get("versioning") else "Suspended"
     if s3.get_bucket_versioning(Bucket=name).get("Status", "Suspended") != wanted:
         s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": wanted})
@@ -37,7 +43,10 @@ def sync_bucket(name: str, config: dict[str, Any]) -> str:
 def sync_queue(name: str, config: dict[str, Any]) -> str:
     """See to a queue: ``attributes`` as SQS names them, or ``state`` absent."""
     sqs = client("sqs")
-    wanted = {key: str(value) for key, value in config.get("attributes", {}).items()}
+    wanted = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in config.get("attributes", {}).items()
+    }
     urls = [url for url in sqs.list_queues(QueueNamePrefix=name).get("QueueUrls", []) if url.endswith(f"/{name}")]
     if config.get("state") == "absent":
         for url in urls:

@@ -25,6 +25,8 @@ from jobqueue.clock import SYSTEM
 #: How many texts go to the embedder at a time, and how many sessions are deleted in one statement.
 BATCH = 32
 SWEEP = 500
+#: Postgres has no text with such a character.
+_WITHOUT_NUL = r"^[^\x00]*$"
 
 
 class Foreign(BaseModel):
@@ -94,7 +96,7 @@ def sync_aws(payload: SyncAws) -> dict[str, str]:
 class Item(Foreign):
     """A text, and where it comes from."""
 
-    source_id: str
+    source_id: Annotated[str, Field(max_length=100, pattern=_WITHOUT_NUL)]
     text: str
 
 
@@ -102,7 +104,7 @@ class EmbeddingBatch(Foreign):
     """Texts that belong together."""
 
     items: Annotated[list[Item], Field(min_length=1, max_length=2000)]
-    namespace: str
+    namespace: Annotated[str, Field(max_length=50, pattern=_WITHOUT_NUL)]
 
 
 @job(priority=6, max_retries=5, timeout=60, retry=Exponential(base=2))

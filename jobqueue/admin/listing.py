@@ -14,7 +14,7 @@ from jobqueue import conf
 from jobqueue.admin.filters import BESIDE
 from jobqueue.admin.narrowing import both
 from jobqueue.admin.query import parse
-from jobqueue.admin.reach import Reach, Way, beginning, reach
+from jobqueue.admin.reach import Reach, Way, beginning, count_by_status, reach
 from jobqueue.backends.matching import count_to, ids_from, literally, narrowed
 from jobqueue.models import Job
 from jobqueue.orders.shown import is_checked, shown
@@ -72,7 +72,9 @@ def wanted(request: HttpRequest) -> Filter:
 
 
 def counted(asked: Filter) -> Counted:
-    """Count as a list does, in bounded time."""
+    """Count as a list does, in bounded time; and further than it looks where an index tells how many there are."""
+    if (told := count_by_status(conf.get("DATABASE"), asked, CAP)) is not None:
+        return Counted(min(told, CAP), told > CAP, False)
     keys = find(Job.objects.using(conf.get("DATABASE")), asked)
     return Counted(len(keys), keys.more, keys.reach.is_part)
 

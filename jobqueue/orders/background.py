@@ -165,6 +165,7 @@ def operate(operation: Operation, ctx: JobContext) -> dict[str, Any]:
         )
         account.add(taken, ids[-1], handled)
         ctx.progress(account.percent, **account.told(), of=account.of, last=account.last)
+    ctx.progress(100, **account.told(), of=account.of, last=account.last)
     return account.told()
 
 

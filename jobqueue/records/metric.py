@@ -10,7 +10,7 @@ from typing import NamedTuple
 #: How far the jobs of one queue and type are counted, those of all together, and how many such groups are told apart,
 #: and how many queues with all their types.
 COUNTED_TO = 10_000
-COUNTED_TOGETHER = 40_000
+COUNTED_TOGETHER = 100_000
 MOST_GROUPS = 200
 
 

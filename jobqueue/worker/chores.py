@@ -111,7 +111,7 @@ class Chores:
     def _rest(self) -> None:
         """Give back the memory of a busy time: a worker is idle for most of the day."""
         place = self._place
-        if len(place.holdings) or place.holdings.begun < self._rested_after + BUSY:
+        if len(place.holdings) or place.reach.is_lost or place.holdings.begun < self._rested_after + BUSY:
             return
         self._rested_after = place.holdings.begun
         place.reach.ask(place.backend.rest)

@@ -71,7 +71,7 @@ def _give_up(connection: BaseDatabaseWrapper) -> None:
     del connections[connection.alias]  # the wrapper may believe to be in a transaction for ever
     try:
         if driver is not None:
-            if connection.vendor == "sqlite":  # closed, it is open until nobody has a cursor of it; an error may have one
+            if connection.vendor == "sqlite":  # else it lives on while an error has a cursor of it
                 driver.rollback()
             driver.close()
     except Exception:  # it may be broken in any way

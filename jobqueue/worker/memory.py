@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 
 def resident(pid: int) -> int:
@@ -27,4 +27,7 @@ def give_back() -> None:
 
 @cache
 def _trimming() -> Callable[[int], Any] | None:
-    return getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    try:
+        return cast(Callable[[int], Any], ctypes.CDLL(None).malloc_trim)
+    except (OSError, TypeError, AttributeError):  # nothing to load from, or not glibc
+        return None

@@ -52,7 +52,6 @@ def fork_zygote(options: WorkerOptions) -> Zygote | None:
     """Start the process that forks executors; call it before anything else has begun."""
     if options.processes == 0:
         return None
-    backends.current()  # with all that it imports: every process needs that
     backends.current()  # before the fork, for what it loads is then there once
     connections.close_all()  # some application may have asked its database as it came up
     if threading.active_count() > 1:

@@ -174,6 +174,7 @@ def test_it_is_done_in_batches_told_and_logged_with_who_and_why(queue, operator,
         (40, 2, 5),
         (80, 4, 5),
         (99, 5, 5),
+        (100, 5, 5),
     ]
     assert entries() == ids
     assert set(LogEntry.objects.values_list("change_message", "user__username")) == {
@@ -278,7 +279,7 @@ def test_after_a_stop_it_goes_on_where_it_was(queue, operator, dead, small):
     claim, result, attendant = attempt(queue)
     assert claim.fence == 2
     assert result == {"done": 5, "left_alone": 0, "reasons": []}
-    assert [one["done"] for one in attendant.reports] == [4, 5]
+    assert [one["done"] for one in attendant.reports] == [4, 5, 5]
     assert entries() == ids
 
 
@@ -486,7 +487,7 @@ def test_a_worker_does_a_selection_of_six_hundred(queue, alias, operator, dead, 
     )
     (done,) = jobs.until("completed", job_id, seconds=60)
     assert done.result == {"done": 600, "left_alone": 0, "reasons": []}
-    assert 0 < done.progress["percent"] <= 99
+    assert done.progress["percent"] == 100
     assert done.progress["of"] == 600
     assert statuses(queue, ids) == ["queued"] * 600
     assert entries() == ids

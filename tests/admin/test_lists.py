@@ -233,6 +233,22 @@ def stored(queue, count, every=timedelta(minutes=1), **values):
     return [row.pk for row in reversed(rows)]
 
 
+@pytest.mark.parametrize(
+    ("asked", "number"),
+    [
+        ("status:dead_letter", 21),
+        ("status:dead_letter queue:default", 21),
+        ("status:dead_letter queue:default type:resize", 21),
+        ("status:dead_letter queue:other", 0),
+        ("status:failed", 0),
+    ],
+)
+def test_what_an_index_tells_is_counted_though_it_lies_behind_all_that_is_looked_at(queue, few, asked, number):
+    stored(queue, 21, status="dead_letter", every=timedelta(days=1), completed_at=SYSTEM.now())
+    stored(queue, 12)
+    assert listing.counted(parse(asked)) == (number, False, False)
+
+
 NOTE = "Only the newest 10 jobs were looked at, back to"
 
 

@@ -112,8 +112,11 @@ def test_a_typed_command_is_enqueued_where_it_says_so(type_it, alias):
     assert found == enqueued("--times", "2", "--", "a", "--async")
 
 
-def test_without_a_word_it_runs_at_once(type_it, alias):
-    assert type_it("a", alias=alias) == ("a\n", [])
+def test_without_a_word_it_runs_at_once_where_somebody_is_at_a_terminal(type_it, alias, monkeypatch):
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert type_it("a", alias=alias) == ("a\n", [])
 
 
 def test_the_environment_enqueues_in_silence(type_it, alias, monkeypatch):
@@ -122,16 +125,15 @@ def test_the_environment_enqueues_in_silence(type_it, alias, monkeypatch):
     assert type_it("b", "--no-async", alias=alias) == ("b\n", enqueued("a"))
 
 
-def test_where_nobody_is_at_a_terminal_the_settings_decide(type_it, alias, configure, monkeypatch):
-    configure(**ALLOWED, COMMANDS_UNATTENDED=True)
+def test_where_nobody_is_at_a_terminal_it_is_enqueued_in_silence(type_it, alias, configure, monkeypatch):
     assert type_it("a", alias=alias) == ("", enqueued("a"))
     monkeypatch.setenv("JOBQUEUE_ASYNC", "0")
     assert type_it("b", alias=alias) == ("b\n", enqueued("a"))
     monkeypatch.delenv("JOBQUEUE_ASYNC")
-    ours, theirs = pty.openpty()
-    with os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs) as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        assert type_it("c", alias=alias) == ("c\n", enqueued("a"))
+    configure(**ALLOWED, COMMANDS_UNATTENDED=False)
+    assert type_it("c", alias=alias) == ("c\n", enqueued("a"))
+    configure()  # it is not listed
+    assert type_it("d", alias=alias) == ("d\n", enqueued("a"))
 
 
 def test_what_cannot_be_enqueued_is_told_at_once(type_it, alias, configure, capsys, monkeypatch):

@@ -1,11 +1,11 @@
-"""An event that is nothing but private data: all of it goes, and nobody else waits while it is written down."""
+"""Events out of the ordinary: nothing but private data, of which all goes; and the id of what was deleted."""
 
 from __future__ import annotations
 
 import pytest
 
 from example_project.capture import validating
-from example_project.capture.capturing import capture
+from example_project.capture.capturing import Contradiction, capture
 from example_project.capture.events import Event
 from example_project.capture.models import Conversation
 from example_project.capture.ports.assistant import Oversight
@@ -41,3 +41,13 @@ def test_so_it_is_with_what_a_reader_finds(conversation):
     assert validating.record(conversation, [message], found)
     assert conversation.sanitization_entries.filter(detector="ai").count() == MOST_LOGGED
     assert "name" not in conversation.messages.get(position=1).content
+
+
+def test_the_id_of_a_conversation_that_was_deleted_is_not_taken_again(databases, settings):
+    settings.JOBQUEUE = {"DATABASE": "default"}
+    event = Event.model_validate({"messages": [{"role": "user", "content": "Hello."}]})
+    assert capture(event).created
+    Conversation.objects.all().delete()
+    with pytest.raises(Contradiction):
+        capture(event)
+    assert not Conversation.objects.exists()

@@ -107,3 +107,19 @@ def test_a_text_without_private_data_stays_as_it_is():
 def test_what_is_sanitised_holds_nothing_more_to_sanitise():
     for line in read():
         assert sanitise(sanitise(line.text).text).findings == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "authorization: bearer abcdefghijklmnop1234",
+        "AUTHORIZATION BEARER\tabcdefghijklmnop1234",
+        r"c:\users\jane\notes.txt",
+        "AccountKey=abcdefghijklmnop1234==",
+    ],
+)
+def test_shapes_go_however_they_are_written(text):
+    found = sanitise(text)
+    assert "abcdefgh" not in found.text
+    assert "jane" not in found.text
+    assert len(found.findings) == 1

@@ -32,7 +32,7 @@ class Mode(Enum):
 
 
 class AsyncCommand(BaseCommand):
-    """A command that can be enqueued: with ``--async``, or where the environment or the settings say so.
+    """A command that can be enqueued: with ``--async``, if the environment says so, or with nobody at a terminal.
 
     Derive from it in place of BaseCommand, or beside another class of commands, and list the command in
     ``JOBQUEUE["COMMANDS"]``.
@@ -57,7 +57,7 @@ class AsyncCommand(BaseCommand):
             if asked:
                 raise CommandError(f"{_ASK} is for the command line; in code, enqueue the job run_command.")
             return super().execute(*args, **options)
-        mode = _mode(asked=asked, refused=refused)
+        mode = _mode(self._typed[0], asked=asked, refused=refused)
         if mode is Mode.NOW:
             return super().execute(*args, **options)
         job_id = _enqueue(self._typed, asked=asked)
@@ -66,8 +66,11 @@ class AsyncCommand(BaseCommand):
         return None
 
 
-def _mode(*, asked: bool, refused: bool) -> Mode:
-    """Decide how to run: what is typed counts before the environment, and that before the settings."""
+def _mode(name: str, *, asked: bool, refused: bool) -> Mode:
+    """Decide how to run: what is typed counts before the environment, and that before the settings.
+
+    Where nobody is at a terminal, a command that may be enqueued is.
+    """
     if asked or refused:
         return Mode.ENQUEUED if asked else Mode.NOW
     told = os.environ.get(VARIABLE, "").strip().lower()
@@ -75,7 +78,8 @@ def _mode(*, asked: bool, refused: bool) -> Mode:
         return Mode.ENQUEUED_SILENTLY
     if told and told not in _NO:
         raise CommandError(f"{VARIABLE} is {told!r}; write 1 or 0.")
-    unattended = not told and conf.get("COMMANDS_UNATTENDED") and not _is_attended()
+    may_be = not told and conf.get("COMMANDS_UNATTENDED") and name in conf.get("COMMANDS")
+    unattended = may_be and not _is_attended()
     return Mode.ENQUEUED_SILENTLY if unattended else Mode.NOW
 
 

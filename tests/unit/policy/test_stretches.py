@@ -111,7 +111,7 @@ def test_of_many_shares_the_largest_are_told_and_of_equal_ones_the_first():
 
 
 @pytest.mark.parametrize(
-    ("groups", "each"), [(0, 10_000), (1, 10_000), (4, 10_000), (5, 8_000), (200, 200), (10**9, 1)]
+    ("groups", "each"), [(0, 10_000), (1, 10_000), (10, 10_000), (11, 9_090), (200, 500), (10**9, 1)]
 )
 def test_many_groups_are_counted_less_far_each(groups, each):
     assert shared(10_000, groups) == each
