@@ -8,7 +8,7 @@ from datetime import datetime
 
 from jobqueue.backends.memory_grouping import MemoryGrouping
 from jobqueue.clock import Clock
-from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, met_in, shared, together
+from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, met_in, shared, spread, together
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, JobRecord, Part, Scope, Stretch, Tally
 from jobqueue.states import JobStatus
 
@@ -75,8 +75,9 @@ class MemoryMetering(MemoryGrouping):
             paused = {name for name in groups if {(Scope.QUEUE, name[0]), (Scope.TYPE, name[1])} & self._pauses.keys()}
             now = self._now()
         names = sorted(groups.keys() - {ALL})[:most]
-        cap = shared(cap, len(names))
-        return [_depth(name, groups[name], now, cap, paused=name in paused) for name in names]
+        queued = [sum(row.status is JobStatus.QUEUED for row in groups[name]) for name in names]
+        each = spread(cap, shared(cap, len(names)), queued)
+        return [_depth(name, groups[name], now, each, paused=name in paused) for name in names]
 
     def tallied(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         found: dict[datetime, list[Row]] = {}

@@ -17,7 +17,7 @@ from jobqueue.backends.enlisting import Enlisting
 from jobqueue.models import Metric
 from jobqueue.models.fields import as_utc
 from jobqueue.policy.histogram import merged, read, written
-from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, shared
+from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, shared, spread
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Lengths, Part, Scope, Stretch, Tally
 from jobqueue.records.metric import ENDS
 
@@ -84,14 +84,16 @@ class Metering(Enlisting):
         with self.reporting():
             paused = {(pause.scope, pause.name) for pause in self.pauses()}
             running = self._running(cap)
-            cap = shared(cap, len(self._found(statements.kinds(most))))
-            waiting = self._waiting(cap, most)
+            each = shared(cap, len(self._found(statements.kinds(most))))
+            waiting = self._waiting(each, most)
+            if (further := spread(cap, each, [due + later for due, later, _oldest in waiting.values()])) > each:
+                each, waiting = further, self._waiting(further, most)
         return [
             _depth(
                 name,
                 waiting.get(name, (0, 0, None)),
                 running.get(name, 0),
-                cap,
+                each,
                 paused=(Scope.QUEUE, name[0]) in paused or (Scope.TYPE, name[1]) in paused,
             )
             for name in sorted({*waiting, *running})[:most]
@@ -199,7 +201,7 @@ class Metering(Enlisting):
         rows = _named(self._found(statements.waiting(most + 1), given))  # one of them may have no names
         return {
             name: (due, later, oldest and as_utc(oldest, connections[self.alias]))
-            for name, (due, later, oldest) in rows.items()
+            for name, (due, later, oldest) in sorted(rows.items())[:most]
         }
 
     def _running(self, cap: int) -> dict[Name, int]:

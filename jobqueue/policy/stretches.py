@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -71,6 +71,13 @@ def _share(part: Part) -> Share:
 def shared(cap: int, groups: int) -> int:
     """Say how far to count each of many groups, so that counting all of them costs no more than counting ten."""
     return min(cap, max(1, COUNTED_TOGETHER // max(1, groups)))
+
+
+def spread(cap: int, each: int, counts: Sequence[int]) -> int:
+    """Say how far to count anew where some were cut off: what the small ones leave goes to the large."""
+    cut = sum(count > each for count in counts)
+    left = COUNTED_TOGETHER - sum(count for count in counts if count <= each)
+    return max(each, min(cap, left // cut)) if cut else each
 
 
 def met(depths: Iterable[Depth], now: datetime) -> dict[Name, Met]:

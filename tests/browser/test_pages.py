@@ -23,6 +23,9 @@ BORDERS = "Array.from(document.querySelectorAll('#content .button'), (one) => ge
 #: The heads of the columns of a list that are to be seen.
 HEADS = """Array.from(document.querySelectorAll("#result_list th .text"))
     .filter((one) => one.offsetParent && one.textContent.trim()).map((one) => one.textContent.trim())"""
+#: The buttons of tables that stand beside what of their table is to be seen.
+OUT_OF_SIGHT = """Array.from(document.querySelectorAll(".jq-wide .button"))
+    .filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent)"""
 #: What axe-core goes by, in each theme: all its rules, and those that have to do with colours.
 RULES = {"light": (), "dark": ("color-contrast", "link-in-text-block")}
 
@@ -47,6 +50,12 @@ def test_the_list_of_jobs_has_room_for_its_columns(open_tab, operator, shown):
     assert tab.ask(HEADS) == ["Job", "Status", "Queue", "Age", "Error"]
     tab.resize(NARROW)
     assert tab.ask(HEADS) == ["Job", "Status", "Age"]
+
+
+def test_a_queue_can_be_paused_without_scrolling_there(open_tab, operator, shown):
+    tab = open_tab(operator, size=NARROW)
+    tab.open(to_read(shown)["queues"])
+    assert tab.ask(OUT_OF_SIGHT) == []
 
 
 @pytest.mark.parametrize(("theme", "system"), [("dark", "light"), ("light", "dark")])

@@ -18,6 +18,7 @@ from jobqueue.policy.stretches import (
     met,
     shared,
     shares,
+    spread,
     together,
 )
 from jobqueue.records import Depth, Lengths, Part, Share, Tally
@@ -115,6 +116,22 @@ def test_of_many_shares_the_largest_are_told_and_of_equal_ones_the_first():
 )
 def test_many_groups_are_counted_less_far_each(groups, each):
     assert shared(10_000, groups) == each
+
+
+@pytest.mark.parametrize(
+    ("each", "counts", "further"),
+    [
+        (9_090, [9_000] + [1] * 10, 9_090),
+        (5_882, [5_883] + [1] * 16, 10_000),
+        (500, [501] * 9 + [1] * 191, 10_000),
+        (500, [501] * 200, 500),
+        (500, [501] * 100 + [500] * 100, 500),
+        (500, [501] * 100 + [0] * 100, 1_000),
+        (500, [], 500),
+    ],
+)
+def test_what_small_groups_leave_goes_to_the_large(each, counts, further):
+    assert spread(10_000, each, counts) == further
 
 
 @pytest.mark.parametrize(
