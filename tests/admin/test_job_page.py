@@ -307,6 +307,16 @@ def test_a_look_brings_the_verbs_that_fit_now(queue, operator, job_in):
     assert "cancel" not in over
 
 
+def test_a_verb_on_a_jobs_own_page_can_be_given_a_reason(queue, operator, sign_in, job_in):
+    dead = job_in("dead_letter")
+    page = operator.page(dead).content.decode()
+    assert page.count('name="why"') == 1
+    assert page.index("disabled hidden") < page.index("formaction=")  # what Enter in the field presses
+    assert 'name="why"' not in sign_in("view_job").page(dead).content.decode()
+    operator.press("retry", dead, why="provider is back")
+    assert LogEntry.objects.get(object_id=dead).change_message == "Retried: provider is back"
+
+
 def test_who_may_only_look_gets_no_verbs(sign_in, queue, job_in):
     visitor = sign_in("view_job")
     assert "formaction" not in look(visitor, job_in("dead_letter")).json()["parts"]["verbs"]
