@@ -22,17 +22,17 @@ def record(conversation: Conversation, messages: Sequence[Message], oversights: 
     longest_first = sorted(oversights, key=lambda one: len(one.snippet), reverse=True)
     entries = [_take_out(by_id[one.message_id], one) for one in longest_first if one.message_id in by_id]
     if not entries:
-        return _is_first(conversation)
+        return _mark_validated(conversation)
     with transaction.atomic():
-        if not _is_first(conversation):
+        if not _mark_validated(conversation):
             return False
         Message.objects.bulk_update({one.message for one in entries}, ["content"])
         SanitizationEntry.objects.bulk_create(entries[:MOST_LOGGED])
     return True
 
 
-def _is_first(conversation: Conversation) -> bool:
-    """Say that a conversation is validated, unless somebody has said so."""
+def _mark_validated(conversation: Conversation) -> bool:
+    """Say that a conversation is validated; return whether nobody had said so."""
     now = SYSTEM.now()
     done = {"ai_validation_completed": True, "ai_validation_timestamp": to_text(now)}
     captured = Conversation.objects.filter(pk=conversation.pk, status=Conversation.Status.CAPTURED)

@@ -69,6 +69,8 @@ def test_arguments_it_does_not_take_are_no_reason_for_another_attempt(allowed, s
         run("--nonsense")
     with pytest.raises(Discard, match="--times"):
         run("--times", "many")
+    with pytest.raises(Discard, match="leave out --async"):
+        run("--async")
     settings.JOBQUEUE = {"COMMANDS": ["tally", "gone"]}
     with pytest.raises(Discard, match="no command 'gone'"):
         run(command="gone")

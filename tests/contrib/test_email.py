@@ -188,6 +188,8 @@ def test_only_what_stays_refused_is_given_up_and_no_error_says_for_whom(monkeypa
 def test_nobody_sends_to_himself(settings):
     settings.JOBQUEUE = {"EMAIL_VIA": "jobqueue.contrib.email.EmailBackend"}
     assert [one.id for one in email_checks.check_courier()] == ["jobqueue_email.E001"]
+    settings.JOBQUEUE = {"EMAIL_VIA": "no.such.Backend"}
+    assert [one.id for one in email_checks.check_courier()] == ["jobqueue_email.E003"]
     settings.JOBQUEUE = {}
     assert email_checks.check_courier() == []
     if HAS_MAILERS:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from jobqueue import conf
 from jobqueue.api import job
+from jobqueue.contrib.commands.command import AsyncCommand
 from jobqueue.contrib.commands.output import LastOutput
 from jobqueue.errors import Discard
 from jobqueue.policy.retry import Exponential
@@ -62,11 +63,13 @@ def _allowed(payload: RunCommand) -> BaseCommand:
     app = get_commands()[name]
     command = app if isinstance(app, BaseCommand) else load_command_class(app, name)
     try:
-        command.create_parser("manage.py", name).parse_args(payload.arguments)
+        read = command.create_parser("manage.py", name).parse_args(payload.arguments)
     except CommandError as error:
         raise Discard(f"The command {name!r} does not take these arguments. {error}") from error
     except SystemExit:
-        pass  # --version and --help end the reading, and will end the run
+        return command  # --version and --help end the reading, and will end the run
+    if isinstance(command, AsyncCommand) and read.run_async:
+        raise Discard(f"The command {name!r} is run by a job already: leave out --async.")
     return command
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.checks import CheckMessage, Error
+from django.utils.module_loading import import_string
 
 from jobqueue import conf
 from jobqueue.contrib.email.courier import mailers
@@ -19,7 +20,7 @@ def check_courier(**_: Any) -> list[CheckMessage]:
         return []
     via, known = conf.get("EMAIL_VIA"), mailers()
     if known is None:
-        return [_circle()] if via in _OWN else []
+        return [_circle()] if via in _OWN else _unknown(via)
     if via not in known:
         return [
             Error(
@@ -29,6 +30,15 @@ def check_courier(**_: Any) -> list[CheckMessage]:
             )
         ]
     return [_circle()] if known[via].get("BACKEND") in _OWN else []
+
+
+def _unknown(backend: str) -> list[CheckMessage]:
+    try:
+        import_string(backend)
+    except ImportError as error:
+        why = f"JOBQUEUE['EMAIL_VIA'] is {backend!r}, which cannot be imported: {error}"
+        return [Error(why, hint="Name the backend that really sends, in full.", id="jobqueue_email.E003")]
+    return []
 
 
 def _circle() -> CheckMessage:
