@@ -46,6 +46,7 @@ class Attempt(models.Model):
 
     class Meta:
         db_table = "job_queue_attempt"
+        default_permissions = ()
         verbose_name = _("attempt")
         verbose_name_plural = _("attempts")
         constraints = [models.UniqueConstraint(fields=["job", "fence"], name="job_queue_attempt_claim")]
