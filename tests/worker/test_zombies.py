@@ -112,6 +112,7 @@ def wake_too_late(start_worker, ledger, alias, other, **given):
     worker = start_worker("--concurrency", str(len(receipts)), **given)
     until(lambda: ledger.started(*(one.id for one in receipts.values())))
     supervisor, zygote, *executors = worker.family
+    until_at_rest(supervisor)  # in the midst of a statement it would take SQLite's lock along
     freeze(supervisor, zygote, *executors)
     scene = Scene(alias, receipts, other)
     scene.go_on_without_it()
