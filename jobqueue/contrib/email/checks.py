@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.checks import CheckMessage, Error
-from django.utils.module_loading import import_string
 
 from jobqueue import conf
-from jobqueue.contrib.email.courier import mailers
+from jobqueue.contrib.email.courier import mailers, why_missing
 
 OWN = "jobqueue.contrib.email.EmailBackend"
 _OWN = (OWN, "jobqueue.contrib.email.backend.EmailBackend")
@@ -33,12 +32,15 @@ def check_courier(**_: Any) -> list[CheckMessage]:
 
 
 def _unknown(backend: str) -> list[CheckMessage]:
-    try:
-        import_string(backend)
-    except ImportError as error:
-        why = f"JOBQUEUE['EMAIL_VIA'] is {backend!r}, which cannot be imported: {error}"
-        return [Error(why, hint="Name the backend that really sends, in full.", id="jobqueue_email.E003")]
-    return []
+    if not (why := why_missing()):
+        return []
+    return [
+        Error(
+            f"JOBQUEUE['EMAIL_VIA'] is {backend!r}, which cannot be imported: {why}",
+            hint="Name the backend that really sends, in full.",
+            id="jobqueue_email.E003",
+        )
+    ]
 
 
 def _circle() -> CheckMessage:

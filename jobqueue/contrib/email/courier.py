@@ -24,6 +24,15 @@ def courier() -> Any:
     return import_string(via)(**({"alias": None} if django.VERSION >= (6, 1) else {}))
 
 
+def why_missing() -> str:
+    """Say why the backend that EMAIL_VIA names by path cannot be imported; nothing where it can."""
+    try:
+        import_string(conf.get("EMAIL_VIA"))
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
 def mailers() -> dict[str, dict[str, Any]] | None:
     """Return the backends that a project names by alias, if it does."""
     return getattr(settings, "MAILERS", None) if hasattr(mail, "mailers") else None
