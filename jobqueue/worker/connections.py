@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 from django.db import connections
@@ -71,8 +72,8 @@ def _give_up(connection: BaseDatabaseWrapper) -> None:
     del connections[connection.alias]  # the wrapper may believe to be in a transaction for ever
     try:
         if driver is not None:
-            if connection.vendor == "sqlite":  # else it lives on while an error has a cursor of it
-                driver.rollback()
-            driver.close()
+            with closing(driver):
+                if connection.vendor == "sqlite":  # else it lives on while an error has a cursor of it
+                    driver.rollback()
     except Exception:  # it may be broken in any way
         logger.debug("A connection could not be closed", exc_info=True)
