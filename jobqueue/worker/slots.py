@@ -83,13 +83,13 @@ class Slots(Generic[T]):
                 if self._sleep(own):
                     continue
                 break
-            self._pass_on()
+            self._pass_on(item)
             self._work(item)
             if self._is_relieved() and not self._sleep(own):
                 break
         self._end()
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, _item: T) -> None:
         """Have somebody else take what is left; or, where nothing is, send what is finished while this item runs."""
         if (self._waiting or self._outgoing.pending) and not self._on_its_way:
             self._wake_one()

@@ -5,11 +5,12 @@ With a thread for each, all but one would only wait for their turn, and to hand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from jobqueue.clock import SYSTEM
 from jobqueue.worker.holdings import NEVER
+from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.slots import Slots, T
 
 #: Who takes longer than this over one item has others step in; and what is finished is sent after twice as long.
@@ -25,7 +26,11 @@ class Turns(Slots[T]):
 
     due = NEVER
     _gets_on = False
-    _hurried = 0
+
+    def __init__(self, size: int, work: Callable[[T], None], end: Callable[[], None], outgoing: Outgoing) -> None:
+        super().__init__(size, work, end, outgoing)
+        #: Those in a hurry that nobody has taken yet.
+        self._hurried: set[T] = set()
 
     def submit(self, items: Iterable[T]) -> None:
         """Have items worked on, in order."""
@@ -52,16 +57,13 @@ class Turns(Slots[T]):
         """Have an item that still waits taken next, and at once."""
         with suppress(ValueError):  # it is not there, or somebody has it
             self._waiting.remove(item)
-            with self._lock:
-                self._hurried += 1  # first: whoever takes it counts it off
+            self._hurried.add(item)  # first: whoever takes it strikes it off
             self._waiting.appendleft(item)
             self._wake_one()
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, item: T) -> None:
         self._gets_on = True
-        if self._hurried:
-            with self._lock:
-                self._hurried = max(0, self._hurried - 1)
+        self._hurried.discard(item)
 
     def _is_needed(self) -> bool:
         return bool(self._waiting) and not self._is_relieved()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 
 import pytest
@@ -190,3 +191,22 @@ def test_late_outcomes_are_those_that_were_there_at_the_last_call(channel):
         (Word.OUTCOMES, [["a", 1]]),
         (Word.OUTCOMES, [["b", 1], ["c", 1]]),
     ]
+
+
+def test_who_hurries_waits_for_nobody_though_others_are_taken_meanwhile(channel, monkeypatch):
+    monkeypatch.setattr(turns_module, "LOOK_EVERY", 60.0)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(150):
+            bench, gate = Bench(channel), threading.Event()
+            bench.turns.submit([gate, *range(30)])
+            assert happens(bench.began)
+            for item in range(30):
+                bench.turns.hurry(item)
+            assert happens(bench.finished, 30)
+            gate.set()
+            bench.turns.close()
+            channel[1].recv(1 << 18)  # else nothing more could be sent some day
+    finally:
+        sys.setswitchinterval(switching)
