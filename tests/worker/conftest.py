@@ -1,7 +1,8 @@
-"""Fixtures of the tests that start real workers."""
+"""Fixtures of the tests of workers: real ones, and what their parts speak through."""
 
 from __future__ import annotations
 
+import socket
 from itertools import count
 
 import pytest
@@ -17,6 +18,16 @@ def ledger(tmp_path):
     folder = tmp_path / "ledger"
     folder.mkdir()
     return Ledger(folder)
+
+
+@pytest.fixture
+def channel():
+    """Both ends of a channel."""
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(10)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 import threading
-
-import pytest
 
 from jobqueue.clock import SYSTEM
 from jobqueue.worker import turns as turns_module
@@ -15,16 +12,6 @@ from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.turns import Turns
 from jobqueue.worker.wire import Inbox, Word
 from tests.worker.harness import until
-
-
-@pytest.fixture
-def channel():
-    """Both ends of a channel."""
-    ours, theirs = socket.socketpair()
-    theirs.settimeout(10)
-    yield ours, theirs
-    ours.close()
-    theirs.close()
 
 
 class Bench:

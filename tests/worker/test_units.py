@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from datetime import UTC, timedelta
 from itertools import pairwise
@@ -147,16 +146,6 @@ def test_an_executor_gets_of_a_claim_what_it_needs_and_no_more():
 
 
 # The outgoing
-
-
-@pytest.fixture
-def channel():
-    """Both ends of a channel."""
-    ours, theirs = socket.socketpair()
-    theirs.settimeout(10)
-    yield ours, theirs
-    ours.close()
-    theirs.close()
 
 
 def arrived(theirs):
