@@ -18,6 +18,9 @@ SHORTEST = 0.0001
 #: By what factor a percentile may be off, either way.
 ERROR = 2 ** (1 / (2 * _TO_DOUBLE))
 
+#: The buckets there are: that of ten years is far below the last.
+_NAMES = frozenset(map(str, range(1_000)))
+
 _FIRST = 1 - _TO_DOUBLE * log2(SHORTEST)
 #: Shares are fractions such as 0.95, which no float is exactly.
 _TRIFLE = 1e-9
@@ -63,10 +66,14 @@ def written(histogram: Mapping[int, int]) -> dict[str, int]:
     return {str(place): count for place, count in sorted(histogram.items())}
 
 
-def read(*values: Mapping[str, int]) -> dict[int, int]:
-    """Read what ``written`` spelled out, of one histogram or of several that are put together."""
+def read(*values: object) -> dict[int, int]:
+    """Read what ``written`` spelled out, of one histogram or of several that are put together.
+
+    What a newer release, or another program, has written in another form counts for nothing.
+    """
     counts: dict[str, int] = {}
     for value in values:
-        for name, count in value.items():
-            counts[name] = counts.get(name, 0) + count
+        for name, count in value.items() if isinstance(value, Mapping) else ():
+            if type(count) is int and count > 0 and name in _NAMES:
+                counts[name] = counts.get(name, 0) + count
     return {int(name): count for name, count in counts.items()}
