@@ -122,7 +122,7 @@ class PayloadTooNew(PayloadInvalid):
 
 
 class ResultRefused(JobQueueError, ValueError):
-    """A handler's result cannot be stored: too large, or not JSON."""
+    """A handler's result cannot be stored: too large, or not the same after a trip through JSON."""
 
 
 class IdempotencyMismatch(JobQueueError):

@@ -47,17 +47,20 @@ class JobContext:
     tenant: str | None = None
     workspace: str | None = None
     parent_id: str | None = None
+    request_id: str | None = None
+    user: str | None = None
     attendant: Attending | None = field(default=None, repr=False, compare=False)
 
     def progress(self, percent: float, **info: Any) -> None:
         """Tell how far the work is, from 0 to 100, with whatever else helps to see it.
 
         It is shown within about a second; of reports that follow each other closely, the last one is kept. The last one
-        of all is stored with the end of the attempt, unless its process dies.
+        of all is stored with the end of the attempt, unless its process dies. Raises PayloadRefused for what no
+        database can store, such as NaN, and for more than ``MAX_RESULT_BYTES``.
         """
         given: object = percent
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 100:
-            raise InvalidOption("percent", f"must be a number from 0 to 100, got {percent!r:.20}")
+            raise InvalidOption("percent", f"must be a number from 0 to 100, got {_shown(given)}")
         report = dump_report({**info, "percent": percent})
         if self.attendant:
             self.attendant.report(report)
@@ -79,9 +82,17 @@ class JobContext:
         """Enqueue a follow-up job: it is stored with this attempt's completion, or not at all.
 
         Takes a handler, ``ctx.enqueue(resize, image_id=7)``, or ``using()`` of one, or a job type's name. The job knows
-        this one as its parent and has its tenant, unless it is given another. Returns the id that it will have, unless
-        its key already belongs to an older job. Raises as ``enqueue`` does.
+        this one as its parent and has its tenant and workspace, unless it is given others; with another tenant it has
+        no workspace but its own. Returns the id that it will have, unless its key already belongs to an older job.
+        Raises as ``enqueue`` does.
         """
         if self.attendant is None:
             raise JobQueueError("ctx.enqueue() needs a worker that completes the attempt; here there is none.")
         return self.attendant.follow(target, args, fields).id
+
+
+def _shown(value: object) -> str:
+    """Show a value in a few letters; of what may take long to write, or fail at that, the type."""
+    if isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < 10**20):
+        return f"{value!r:.20}"
+    return "a larger number" if isinstance(value, int) else type(value).__name__

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model, field_validator
 from pydantic_core import to_jsonable_python
+
+from jobqueue.errors import InvalidOption
+from jobqueue.policy.nearest import did_you_mean
 
 _DIGITS = 32
 
@@ -18,6 +22,54 @@ def payload_key(prefix: str, values: Mapping[str, Any], nonce: str = "") -> str:
     canonical = _canonical(dict(values))
     digest = hashlib.sha256(f"{nonce}:{canonical}".encode()).hexdigest()
     return f"{prefix}-{digest[:_DIGITS]}"
+
+
+def typed(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Read values as the fields of a payload that they are, so that equal payloads have equal keys: "7" is 7.
+
+    Each field is read by itself, because a key may leave fields out that a payload needs. Raises pydantic's
+    ValidationError for a value that no payload can have, and InvalidOption for what is no field.
+    """
+    if not (isinstance(form, type) and issubclass(form, BaseModel)):
+        return dict(_of_dict(form).validate_python(dict(values)))
+    names = {field.alias or name: name for name, field in form.model_fields.items()}
+    names |= {name: name for name in form.model_fields}
+    for given in values:
+        if given not in names and form.model_config.get("extra") != "allow":
+            raise InvalidOption(given, f"is no field of the payload. {did_you_mean(given, names)}")
+    return {
+        names.get(given, given): _field(form, names[given], value) if given in names else value
+        for given, value in values.items()
+    }
+
+
+def _field(form: type[BaseModel], name: str, value: Any) -> Any:
+    try:
+        read = _alone(form, name).model_validate({name: value})
+    except ValidationError:
+        raise
+    except Exception:  # a validator that wants to see other fields
+        read = _alone(form, name, validated=False).model_validate({name: value})
+    return getattr(read, name)
+
+
+@lru_cache(maxsize=1_000)
+def _alone(form: type[BaseModel], name: str, *, validated: bool = True) -> type[BaseModel]:
+    """Make a model of one field, with the validators that the payload's model has for it."""
+    field, found = form.model_fields[name], form.__pydantic_decorators__.field_validators.items()
+    validators: dict[str, Any] = {
+        key: field_validator(name, mode=one.info.mode)(staticmethod(one.func))
+        for key, one in found
+        if validated and {name, "*"} & set(one.info.fields)
+    }
+    fields: dict[str, Any] = {name: (field.annotation, field)}
+    config: Any = {**form.model_config, "populate_by_name": True, "protected_namespaces": ()}
+    return create_model(form.__name__, __config__=config, __validators__=validators, **fields)
+
+
+@lru_cache(maxsize=1_000)
+def _of_dict(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)
 
 
 def _canonical(value: Any) -> str:

@@ -40,6 +40,7 @@ class Options:
     idempotency_key: str | None = None
     unique_key: str | None = None
     tenant: str | None = None
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         self._check(_CHECKS)
@@ -145,6 +146,7 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "idempotency_key": _text(KEY_LENGTH),
     "unique_key": _text(KEY_LENGTH),
     "tenant": _text(NAME_LENGTH),
+    "workspace": _text(NAME_LENGTH),
 }
 
 

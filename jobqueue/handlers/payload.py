@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from jobqueue import conf
-from jobqueue.errors import PayloadInvalid, PayloadRefused, PayloadTooNew, PayloadUnfit, ResultRefused
+from jobqueue import conf, foreign_json
+from jobqueue.errors import PayloadInvalid, PayloadRefused, PayloadTooNew, PayloadUnfit
 from jobqueue.policy.redaction import redact_text, secret_values
 
 P = TypeVar("P")
@@ -44,18 +44,7 @@ class PayloadType(Generic[P]):
         masked, or too much of it.
         """
         payload = self._adapter.validate_python(value)
-        try:
-            data = self._adapter.dump_python(payload, mode="json", by_alias=True)
-        except ValueError as error:  # pydantic's own PydanticSerializationError is one
-            raise PayloadRefused(f"The payload cannot be written as JSON: {error}") from error
-        text = _encode(data, "payload", PayloadRefused)
-        try:
-            back = self._adapter.validate_json(text)
-        except ValidationError as error:
-            raise PayloadRefused(f"The payload cannot be read back from JSON:{self._complaints(error)}") from None
-        if back != payload:
-            raise PayloadRefused(f"The payload is not the same after JSON: {_first_difference(payload, back)}.")
-        return text
+        return stored(payload, self._adapter, self._adapter.validate_json, "payload", PayloadRefused)
 
     def dump_edited(self, data: object) -> str:
         """Validate JSON data that a person wrote, and write it as it is stored.
@@ -80,7 +69,8 @@ class PayloadType(Generic[P]):
         try:
             return self._adapter.validate_json(self.upgraded(text, version))
         except ValidationError as error:
-            raise PayloadInvalid(f"The stored payload does not validate:{self._complaints(error)}") from None
+            complaints = _complaints(error, "payload", self._fields)
+            raise PayloadInvalid(f"The stored payload does not validate:{complaints}") from None
 
     def upgraded(self, text: str, version: int) -> str:
         """Bring a stored payload to today's version, unvalidated. Raises PayloadInvalid and PayloadTooNew."""
@@ -95,20 +85,52 @@ class PayloadType(Generic[P]):
         missing = next((step for step in range(version, self.version) if step not in self.upgraders), None)
         if missing is not None:
             raise PayloadInvalid(f"No upgrader leads on from payload version {missing}.")
+        data = foreign_json.read(text)
+        if isinstance(data, foreign_json.Unreadable):
+            raise PayloadInvalid(f"The stored payload cannot be read: {data.why}.")
         try:
-            data = json.loads(text)
             for step in range(version, self.version):
                 data = self.upgraders[step](data)
             return json.dumps(data)
         except Exception as error:  # whatever an upgrader stumbles over, it would stumble over again
             raise PayloadInvalid(f"The upgrade from payload version {version} raised {type(error).__name__}.") from None
 
-    def _complaints(self, error: ValidationError) -> str:
-        """Say what is wrong and in which field, without the values: a dict's key is one of them."""
-        wrong = error.errors(include_input=False, include_url=False, include_context=False)
-        places = [str(one["loc"][0]) if one["loc"] and one["loc"][0] in self._fields else "payload" for one in wrong]
-        told = [f"\n  {place}: {one['type']}" for place, one in zip(places, wrong, strict=True)]
-        return "".join(told[:_MOST_COMPLAINTS])
+
+def stored(
+    value: object,
+    adapter: TypeAdapter[Any],
+    read: Callable[[str], object],
+    what: str,
+    refusal: type[Exception],
+) -> str:
+    """Write a value as JSON that ``read`` makes the same value of; refuse one that would change on the way.
+
+    This is the one rule for payloads and results.
+    """
+    try:
+        data = adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+    except ValueError as error:  # pydantic's own PydanticSerializationError is one
+        raise refusal(f"The {what} cannot be written as JSON: {error}") from error
+    text = _encode(data, what, refusal)
+    try:
+        back = read(text)
+    except ValidationError as error:
+        fields = getattr(type(value), "model_fields", {})
+        raise refusal(f"The {what} cannot be read back from JSON:{_complaints(error, what, fields)}") from None
+    if back != value:
+        raise refusal(
+            f"The {what} is not the same after JSON: {_first_difference(value, back, what)}. "
+            f"Use plain JSON data there, or say in a pydantic model or in the signature what it is."
+        )
+    return text
+
+
+def _complaints(error: ValidationError, what: str, fields: Container[object]) -> str:
+    """Say what is wrong and in which field, without the values: a dict's key is one of them."""
+    wrong = error.errors(include_input=False, include_url=False, include_context=False)
+    places = [str(one["loc"][0]) if one["loc"] and one["loc"][0] in fields else what for one in wrong]
+    told = [f"\n  {place}: {one['type']}" for place, one in zip(places, wrong, strict=True)]
+    return "".join(told[:_MOST_COMPLAINTS])
 
 
 def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -119,19 +141,8 @@ def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[
         yield redact_text(place, secrets), redact_text(one["msg"], secrets)
 
 
-def dump_result(value: object) -> str | None:
-    """Write what a handler returned as JSON; ``None`` stays nothing. Raises ResultRefused."""
-    if value is None:
-        return None
-    try:
-        data = to_jsonable_python(value, by_alias=True)
-    except ValueError as error:
-        raise ResultRefused(f"The result cannot be written as JSON: {error}") from error
-    return _encode(data, "result", ResultRefused)
-
-
 def dump_report(value: dict[str, Any]) -> str:
-    """Write a report of progress as JSON. Raises PayloadRefused."""
+    """Write a report of progress as JSON; people read it, so a date may become text. Raises PayloadRefused."""
     try:
         data = to_jsonable_python(value)
     except ValueError as error:
@@ -144,6 +155,17 @@ def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
         text = _JSON.encode(data)
     except (ValueError, TypeError, RecursionError) as error:
         raise refusal(f"The {what} cannot be written as JSON{_not_a_number(data)}: {error}.") from error
+    check_stored(text, what, refusal)
+    return text
+
+
+def check_stored(text: str, what: str, refusal: type[Exception] = PayloadRefused) -> None:
+    """Raise for JSON text that one of the databases cannot store, or that another process would not read.
+
+    Limits of this process count for nothing: a handler, or any library, may have lifted them.
+    """
+    if why := foreign_json.obstacle(text):
+        raise refusal(f"The {what} cannot be read back from JSON: {why}.")
     if "\\u0000" in text and _NUL.search(text):
         raise refusal(f"The {what} holds a NUL character, which no jsonb column can store.")
     if not text.isascii() and _SURROGATE.search(text):
@@ -155,7 +177,6 @@ def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
             f"The {what} takes {size:,} bytes; the limit JOBQUEUE[{setting!r}] is {limit:,}. "
             f"Store the data elsewhere and pass a reference to it."
         )
-    return text
 
 
 def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
@@ -168,8 +189,8 @@ def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
     return next((found for key, value in children if (found := _not_a_number(value, f"{path}.{key}", depth + 1))), "")
 
 
-def _first_difference(sent: Any, back: Any, path: str = "payload") -> str:
-    """Name the first place where a payload came back changed."""
+def _first_difference(sent: Any, back: Any, path: str) -> str:
+    """Name the first place where a value came back changed."""
     if isinstance(sent, BaseModel) and isinstance(back, BaseModel):
         sent, back = dict(sent), dict(back)
     if isinstance(sent, dict) and isinstance(back, dict):

@@ -14,12 +14,14 @@ from pydantic import PydanticUserError
 
 from jobqueue import conf
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
+from jobqueue.handlers import origin
 from jobqueue.handlers.carried import pick_up
 from jobqueue.handlers.context import Attending, JobContext
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.payload import PayloadType, Upgrader
 from jobqueue.handlers.reconciler import Reconciler
+from jobqueue.handlers.result import ResultType
 from jobqueue.handlers.signature import Signature
 from jobqueue.ids import new_id
 from jobqueue.policy.retry import RetryPolicy
@@ -35,6 +37,7 @@ class JobType:
     where: str
     signature: Signature
     payload: PayloadType[Any]
+    result: ResultType = field(default_factory=ResultType)
     options: Options = field(default_factory=Options)
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     aliases: tuple[str, ...] = ()
@@ -80,6 +83,7 @@ class JobType:
                 idempotency_key=options.idempotency_key,
                 unique_key=options.unique_key,
                 tenant=options.tenant,
+                workspace=options.workspace,
                 context=context,
             )
             for payload in payloads
@@ -104,6 +108,7 @@ class JobType:
             tenant=claim.tenant,
             workspace=claim.workspace,
             parent_id=claim.parent_id,
+            **origin.found(),
             attendant=attendant,
         )
         return self.function(**self.signature.arguments(payload, context))
@@ -149,6 +154,7 @@ def job_type(
         where=where,
         signature=signature,
         payload=payload,
+        result=ResultType(signature.returns),
         options=options,
         policy=policy,
         aliases=aliases,

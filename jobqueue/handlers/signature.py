@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_origin
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
+from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
+from pydantic_core import InitErrorDetails
 
 from jobqueue.errors import InvalidHandler
 from jobqueue.handlers.context import JobContext
@@ -22,10 +23,12 @@ class Signature:
     payload_parameter: str | None
     context_parameter: str | None
     parameters: inspect.Signature
+    returns: Any = Any
 
     @classmethod
     def of(cls, function: Callable[..., Any], where: str) -> Signature:
         """Read a function's signature; raise InvalidHandler for one that no payload can fill."""
+        _refuse_method(function, (), where)
         try:
             signature = inspect.signature(function, eval_str=True)
         except (NameError, TypeError) as error:
@@ -33,6 +36,7 @@ class Signature:
                 f"The annotations of {where} cannot be read ({error}). They are needed at run time: "
                 f"import their names outside of TYPE_CHECKING."
             ) from error
+        _refuse_method(function, signature.parameters, where)
         context, rest = None, []
         for parameter in signature.parameters.values():
             _refuse_odd_kind(parameter, where)
@@ -43,21 +47,42 @@ class Signature:
             else:
                 rest.append(parameter)
         bare = signature.replace(parameters=rest, return_annotation=inspect.Signature.empty)
+        returns = Any if signature.return_annotation is signature.empty else signature.return_annotation
         if len(rest) == 1 and _is_whole(rest[0].annotation):
-            return cls(rest[0].annotation, rest[0].name, context, bare)
-        return cls(_derived(function, rest, where), None, context, bare)
+            return cls(rest[0].annotation, rest[0].name, context, bare, returns)
+        return cls(_derived(function, rest, where), None, context, bare, returns)
 
     def payload_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-        """Read the payload from the arguments of ``enqueue``, whole or as its fields."""
+        """Read the payload from the arguments of ``enqueue``, whole or as its fields.
+
+        Raises pydantic's ValidationError for arguments that have no place; whether the fields fit, the form decides.
+        """
         if self.payload_parameter is None:
-            return self.parameters.bind(*args, **kwargs).arguments
+            return self._fields_of(args, kwargs) if args else kwargs
         if len(args) == 1 and not kwargs:
             return args[0]
         if args:
-            raise TypeError("enqueue() takes the payload itself, or its fields by name, not both")
+            named = [_misplaced("unexpected_keyword_argument", name, one) for name, one in kwargs.items()]
+            raise self._mistaken([*self._too_many(args, 1), *named])
         if set(kwargs) == {self.payload_parameter} and isinstance(kwargs[self.payload_parameter], (BaseModel, dict)):
             return kwargs[self.payload_parameter]
         return kwargs
+
+    def _fields_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Name the arguments that were given by their place."""
+        places = [one.name for one in self.parameters.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+        given = dict(zip(places, args, strict=False))
+        twice = [_misplaced("multiple_argument_values", name, kwargs[name]) for name in given if name in kwargs]
+        if twice or len(args) > len(places):
+            raise self._mistaken([*self._too_many(args, len(places)), *twice])
+        return {**given, **kwargs}
+
+    def _too_many(self, args: tuple[Any, ...], most: int) -> list[InitErrorDetails]:
+        extra = enumerate(args[most:], start=most)
+        return [_misplaced("unexpected_positional_argument", place, one) for place, one in extra]
+
+    def _mistaken(self, mistakes: list[InitErrorDetails]) -> ValidationError:
+        return ValidationError.from_exception_data(getattr(self.form, "__name__", "payload"), mistakes)
 
     def arguments(self, payload: Any, context: JobContext | None) -> dict[str, Any]:
         """Say with which arguments the function is called for a payload."""
@@ -70,10 +95,25 @@ class Signature:
         return arguments
 
 
+def _misplaced(mistake: str, place: str | int, given: object) -> InitErrorDetails:
+    return InitErrorDetails(type=mistake, loc=(place,), input=given)
+
+
 def _is_whole(annotation: Any) -> bool:
     if annotation is dict or get_origin(annotation) is dict:
         return True
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _refuse_method(function: object, parameters: Iterable[str], where: str) -> None:
+    """Refuse what is called on an object or a class, which no job has; a static method has none either, and will do."""
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    is_in_class = bool(owner) and not owner.endswith("<locals>")
+    if isinstance(function, classmethod) or (is_in_class and next(iter(parameters), "") in ("self", "cls")):
+        raise InvalidHandler(
+            f"{where} is a method, and a job has no object to call it on. Make it a function of the module; it may "
+            "take an id, and fetch the object."
+        )
 
 
 def _refuse_odd_kind(parameter: inspect.Parameter, where: str) -> None:

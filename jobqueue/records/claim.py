@@ -6,6 +6,7 @@ times as much to make.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -86,7 +87,8 @@ class Cycle:
     """What one turn of a worker's loop brought.
 
     Refused settlements, new claims, the time to the next due job, the follow-up jobs of what was completed, and the
-    settlements whose rows others have locked, which are to be offered again.
+    settlements whose rows others have locked, which are to be offered again. ``is_partial`` says that it looked for
+    claims only where there were some lately.
     """
 
     refused: tuple[Settlement, ...] = ()
@@ -94,6 +96,7 @@ class Cycle:
     next_due: timedelta | None = None
     followed: tuple[Followed, ...] = ()
     postponed: tuple[Settlement, ...] = ()
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,15 @@ class Extension:
     lost: tuple[Claim, ...] = ()
     skipped: tuple[Claim, ...] = ()
     cancelled: tuple[Claim, ...] = ()
+
+    @classmethod
+    def joined(cls, several: Sequence[Extension]) -> Extension:
+        """Put what was answered of each claim together."""
+        return cls(
+            lost=tuple(claim for one in several for claim in one.lost),
+            skipped=tuple(claim for one in several for claim in one.skipped),
+            cancelled=tuple(claim for one in several for claim in one.cancelled),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ class Handled:
 
     done: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    #: Those of ``done`` that run, and were only asked to stop.
+    asked: tuple[str, ...] = ()
 
 
 class Scope(StrEnum):

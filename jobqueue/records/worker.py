@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -21,7 +22,10 @@ class WorkerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord:
-    """One worker: who and where it is, what it serves (``queues`` None: all), and how busy it is."""
+    """One worker: who and where it is, what it serves (``queues`` None: all), and how busy it is.
+
+    ``left_out`` are jobs that it can neither run nor end, by id, each with the reason.
+    """
 
     owner: str
     name: str
@@ -36,6 +40,7 @@ class WorkerRecord:
     busy: int = 0
     queues: tuple[str, ...] | None = None
     types: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def is_alive(self, now: datetime) -> bool:
         """Whether it was heard of lately."""

@@ -14,7 +14,7 @@ from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
 from jobqueue.policy.retry import Exponential, Fixed
 
-OF_ONE_JOB = {"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant"}
+OF_ONE_JOB = {"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"}
 
 
 def _wait(attempt, rng):
@@ -38,13 +38,13 @@ def test_what_is_declared_is_every_jobs_default():
 
 @pytest.mark.parametrize("name", sorted(OF_ONE_JOB))
 def test_what_names_one_job_is_no_default(name):
-    with pytest.raises(InvalidHandler, match=rf"no option '{name}'; there are delay, max_retries, .*timeout"):
+    with pytest.raises(InvalidHandler, match=rf"no option '{name}', which is for one job: give it to using"):
         options_of({name: None})
 
 
 @pytest.mark.parametrize("name", ["prioritty", "retries", "", "Queue"])
 def test_an_unknown_option_is_told_with_those_there_are(name):
-    with pytest.raises(InvalidHandler, match=rf"@job has no option '{name}'; there are .*priority"):
+    with pytest.raises(InvalidHandler, match=rf"@job has no option '{name}'\. .*There are .*priority"):
         options_of({name: 1})
 
 

@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jobqueue.errors import InvalidOption
+from jobqueue.handlers.declared import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES, Options, in_utc
+from jobqueue.handlers.typed_options import JobDefaults, JobOptions
 
 NOON = datetime(2026, 1, 16, 12, 0, tzinfo=UTC)
 NAIVE = datetime(2026, 1, 16, 13, 0)  # noqa: DTZ001
@@ -36,6 +38,7 @@ GOOD = [
     ("idempotency_key", "any printable text, ä and 🙂 too"),
     ("unique_key", "k" * 255),
     ("tenant", "t" * 100),
+    ("workspace", "w" * 100),
 ]
 
 BAD = [
@@ -79,6 +82,8 @@ BAD = [
     ("unique_key", "", "printable text"),
     ("unique_key", "k" * 256, "at most 255 characters, got 256"),
     ("tenant", "", "printable text"),
+    ("workspace", "", "printable text"),
+    ("workspace", "w" * 101, "at most 100 characters, got 101"),
     ("tenant", 7, "printable text"),
     ("tenant", "t" * 101, "at most 100 characters, got 101"),
 ]
@@ -160,3 +165,8 @@ def test_an_aware_moment_is_the_same_moment_in_utc():
 
 def test_no_moment_stays_none():
     assert in_utc(None) is None
+
+
+def test_a_type_checker_knows_every_option():
+    assert set(JobOptions.__annotations__) == OPTION_NAMES
+    assert set(JobDefaults.__annotations__) == OPTION_NAMES - _OF_ONE_JOB

@@ -124,17 +124,35 @@ def test_a_field_called_like_the_payload_parameter_is_still_a_field():
 
 
 def test_the_payload_and_its_fields_at_once_are_refused():
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(ValidationError, match=r"width\n.*Unexpected keyword argument"):
         _called(model_only, Resize(image_id=7), width=1)
+    with pytest.raises(ValidationError, match=r"1\n.*Unexpected positional argument"):
+        _called(model_only, Resize(image_id=7), 1)
 
 
 @pytest.mark.parametrize(
     ("args", "kwargs", "complaint"),
-    [([], {}, "image_id"), ([7], {"hight": 1}, "hight"), ([7, 1, 2], {}, "too many positional arguments")],
+    [
+        ([], {}, "image_id\n.*required"),
+        ([7], {"hight": 1}, "hight\n.*not permitted"),
+        ([], {"image_id": 7, "hight": 1}, "hight\n.*not permitted"),
+        ([7, 1, 2, 3], {}, "2\n.*Unexpected positional argument(.|\n)*3\n"),
+        ([7], {"image_id": 8}, "image_id\n.*multiple values"),
+    ],
 )
-def test_arguments_that_the_function_does_not_have_are_refused_as_a_call_would(args, kwargs, complaint):
-    with pytest.raises(TypeError, match=complaint):
+def test_arguments_that_the_function_does_not_have_are_refused_as_a_payload_would(args, kwargs, complaint):
+    with pytest.raises(ValidationError, match=complaint):
         _called(plain, *args, **kwargs)
+
+
+def test_what_is_given_by_name_only_has_no_place():
+    def shout(words: str, *, loudly: bool = False) -> tuple[str, bool]:
+        return (words, loudly)
+
+    shout.__annotations__ = {"words": str, "loudly": bool}
+    assert _called(shout, "hear", loudly=True) == ("hear", True)
+    with pytest.raises(ValidationError, match="Unexpected positional argument"):
+        _called(shout, "hear", True)
 
 
 def test_a_derived_model_refuses_fields_that_are_no_parameters():
