@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobqueue.api import Handler, aenqueue, enqueue, enqueue_many, enqueue_on_commit, get, job
+from jobqueue.api import aenqueue, aenqueue_many, aget, enqueue, enqueue_many, enqueue_on_commit, get, job
 from jobqueue.errors import (
     Cancel,
     DatabaseBusy,
@@ -28,7 +28,10 @@ from jobqueue.errors import (
     Snooze,
     UnknownJobType,
 )
+from jobqueue.handler import Handler
 from jobqueue.handlers.context import JobContext
+from jobqueue.handlers.origin import origin
+from jobqueue.handlers.typed_options import JobOptions
 from jobqueue.policy.retry import Exponential, Fixed
 from jobqueue.receipts import Receipt
 from jobqueue.records import JobRecord
@@ -50,6 +53,7 @@ __all__ = [
     "JobContext",
     "JobFailed",
     "JobNotFound",
+    "JobOptions",
     "JobQueueError",
     "JobRecord",
     "JobStatus",
@@ -67,9 +71,12 @@ __all__ = [
     "Snooze",
     "UnknownJobType",
     "aenqueue",
+    "aenqueue_many",
+    "aget",
     "enqueue",
     "enqueue_many",
     "enqueue_on_commit",
     "get",
     "job",
+    "origin",
 ]

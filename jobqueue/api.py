@@ -2,176 +2,77 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Concatenate, Protocol, Unpack, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
-from pydantic import BaseModel
 
 from jobqueue import backends
 from jobqueue.admission import admit
 from jobqueue.errors import InvalidOption, JobNotFound
+from jobqueue.handler import E, Handler, M, ModelHandler, P, handler_of
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.declared import Exceptions, aliases_of, lease_of, options_of, policy_of
-from jobqueue.handlers.keys import payload_key
-from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.payload import Upgrader
-from jobqueue.handlers.reconciler import Compare, Reconciler, Subject
-from jobqueue.handlers.registry import JobType, job_type, registry
+from jobqueue.handlers.registry import job_type, registry
+from jobqueue.handlers.typed_options import JobDefaults, JobOptions
 from jobqueue.policy.retry import Delay, Exponential, Seconds
-from jobqueue.receipts import Receipt
+from jobqueue.receipts import Receipt, T
 from jobqueue.records import Draft, JobRecord
-
-P = ParamSpec("P")
-E = ParamSpec("E")
-R = TypeVar("R")
-M = TypeVar("M", bound=BaseModel)
-C = TypeVar("C", bound=Compare)
-
-
-class Handler(Generic[P, R, E]):
-    """A function that runs as a job. Called, it is the function it was; ``enqueue`` makes a job of the call."""
-
-    def __init__(self, job_type: JobType, options: Options) -> None:
-        functools.update_wrapper(self, job_type.function)
-        self.job_type = job_type
-        self.options = options
-
-    @property
-    def name(self) -> str:
-        """The stable name under which jobs are stored."""
-        return self.job_type.name
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = self.job_type.function(*args, **kwargs)
-        return result
-
-    def __repr__(self) -> str:
-        return f"<Handler {self.name!r}: {self.job_type.where}>"
-
-    def using(self, **options: Any) -> Handler[P, R, E]:
-        """Return this handler with other options for what it enqueues: queue, priority, delay, scheduled_at,
-        expires_at, max_retries, timeout, tenant, idempotency_key, unique_key. Raises InvalidOption.
-        """
-        if not options.keys() <= OPTION_NAMES:
-            unknown = min(options.keys() - OPTION_NAMES)
-            raise InvalidOption(unknown, f"is no option of enqueue; there are {', '.join(sorted(OPTION_NAMES))}")
-        if options.get("scheduled_at") is not None:
-            options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
-        bound = object.__new__(type(self))
-        bound.__dict__.update(self.__dict__, options=self.options.but(**options))
-        return bound
-
-    def draft(self, *args: E.args, **kwargs: E.kwargs) -> Draft:
-        """Decide a job without storing it, for ``enqueue_many``. Raises as ``enqueue`` does."""
-        return self._draft(self.job_type.signature.payload_of(args, kwargs))
-
-    def enqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt:
-        """Store a job in the caller's transaction: it commits with the caller's data, or not at all.
-
-        Raises pydantic's ValidationError or PayloadRefused for a bad payload and IdempotencyMismatch for another
-        type's key; then nothing is stored. A duplicate is no error: the receipt names the job that is there.
-        """
-        return admit([self.draft(*args, **kwargs)])[0]
-
-    async def aenqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt:
-        """See enqueue()."""
-        return await sync_to_async(self.enqueue)(*args, **kwargs)
-
-    def enqueue_many(self, payloads: Iterable[Any]) -> list[Receipt]:
-        """Store a job for each payload (a model, or a dict of fields), all or none, in few statements.
-
-        One key for many is refused; to give each its own, collect ``using(...).draft(...)`` and call
-        ``jobqueue.enqueue_many``.
-        """
-        if self.options.idempotency_key is not None or self.options.unique_key is not None:
-            raise InvalidOption("key", "cannot be the same for many jobs; draft each with a key of its own")
-        return admit(self.job_type.decide_all(self.options, payloads))
-
-    def key(self, *names: str, nonce: str = "", **values: Any) -> str:
-        """Make an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.
-
-        The fields are hashed, so the key tells nothing of them; add a nonce where guessing the key must not help.
-        """
-        missing = [name for name in names if name not in values]
-        if missing:
-            raise InvalidOption(missing[0], "is to be part of the key, but has no value")
-        return payload_key(self.name, {name: values[name] for name in names or values}, nonce)
-
-    def reconciler(self, *, subject: Subject | None = None) -> Callable[[C], C]:
-        """Offer a comparison of completed jobs with the world, for ``manage.py jobqueue reconcile``.
-
-        Decorates a function of a job's payload and its stored result, which returns ``None``, or a sentence that says
-        what differs. Of the jobs with one ``subject``, of whatever type, only the last is compared.
-        """
-
-        def offer(compare: C) -> C:
-            registry.offer(self.job_type, Reconciler(compare, subject))
-            return compare
-
-        return offer
-
-    def _draft(self, payload: object) -> Draft:
-        return self.job_type.decide(self.options, payload)
-
-
-class ModelHandler(Handler[P, R, [M]], Generic[P, R, M]):
-    """A handler whose payload is one model: given whole, or as the model's fields."""
-
-    @overload
-    def draft(self, payload: M, /) -> Draft: ...
-    @overload
-    def draft(self, **fields: Any) -> Draft: ...
-    def draft(self, *args: Any, **kwargs: Any) -> Draft:
-        """Decide a job without storing it, for ``enqueue_many``."""
-        return super().draft(*args, **kwargs)
-
-    @overload
-    def enqueue(self, payload: M, /) -> Receipt: ...
-    @overload
-    def enqueue(self, **fields: Any) -> Receipt: ...
-    def enqueue(self, *args: Any, **kwargs: Any) -> Receipt:
-        """Store a job in the caller's transaction; see Handler.enqueue()."""
-        return super().enqueue(*args, **kwargs)
-
-    @overload
-    async def aenqueue(self, payload: M, /) -> Receipt: ...
-    @overload
-    async def aenqueue(self, **fields: Any) -> Receipt: ...
-    async def aenqueue(self, *args: Any, **kwargs: Any) -> Receipt:
-        """See enqueue()."""
-        return await super().aenqueue(*args, **kwargs)
-
-    def using(self, **options: Any) -> ModelHandler[P, R, M]:
-        """Return this handler with other options for what it enqueues; see Handler.using()."""
-        return cast("ModelHandler[P, R, M]", super().using(**options))
 
 
 class MakesHandler(Protocol):
     """What ``@job(...)`` returns: it makes a handler of a function."""
 
     @overload
-    def __call__(self, function: Callable[[M], R], /) -> ModelHandler[[M], R, M]: ...
+    def __call__(
+        self, function: Callable[[M], Coroutine[Any, Any, T]], /
+    ) -> ModelHandler[[M], Coroutine[Any, Any, T], M, T]: ...
     @overload
-    def __call__(self, function: Callable[[M, JobContext], R], /) -> ModelHandler[[M, JobContext], R, M]: ...
+    def __call__(self, function: Callable[[M], T], /) -> ModelHandler[[M], T, M, T]: ...
     @overload
     def __call__(
-        self, function: Callable[Concatenate[JobContext, E], R], /
-    ) -> Handler[Concatenate[JobContext, E], R, E]: ...
+        self, function: Callable[[M, JobContext], Coroutine[Any, Any, T]], /
+    ) -> ModelHandler[[M, JobContext], Coroutine[Any, Any, T], M, T]: ...
     @overload
-    def __call__(self, function: Callable[P, R], /) -> Handler[P, R, P]: ...
+    def __call__(self, function: Callable[[M, JobContext], T], /) -> ModelHandler[[M, JobContext], T, M, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, E], Coroutine[Any, Any, T]], /
+    ) -> Handler[Concatenate[JobContext, E], Coroutine[Any, Any, T], E, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, E], T], /
+    ) -> Handler[Concatenate[JobContext, E], T, E, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Handler[P, Coroutine[Any, Any, T], P, T]: ...
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Handler[P, T, P, T]: ...
 
 
 @overload
-def job(function: Callable[[M], R], /) -> ModelHandler[[M], R, M]: ...
+def job(function: Callable[[M], Coroutine[Any, Any, T]], /) -> ModelHandler[[M], Coroutine[Any, Any, T], M, T]: ...
 @overload
-def job(function: Callable[[M, JobContext], R], /) -> ModelHandler[[M, JobContext], R, M]: ...
+def job(function: Callable[[M], T], /) -> ModelHandler[[M], T, M, T]: ...
 @overload
-def job(function: Callable[Concatenate[JobContext, E], R], /) -> Handler[Concatenate[JobContext, E], R, E]: ...
+def job(
+    function: Callable[[M, JobContext], Coroutine[Any, Any, T]], /
+) -> ModelHandler[[M, JobContext], Coroutine[Any, Any, T], M, T]: ...
 @overload
-def job(function: Callable[P, R], /) -> Handler[P, R, P]: ...
+def job(function: Callable[[M, JobContext], T], /) -> ModelHandler[[M, JobContext], T, M, T]: ...
+@overload
+def job(
+    function: Callable[Concatenate[JobContext, E], Coroutine[Any, Any, T]], /
+) -> Handler[Concatenate[JobContext, E], Coroutine[Any, Any, T], E, T]: ...
+@overload
+def job(function: Callable[Concatenate[JobContext, E], T], /) -> Handler[Concatenate[JobContext, E], T, E, T]: ...
+@overload
+def job(function: Callable[P, Coroutine[Any, Any, T]], /) -> Handler[P, Coroutine[Any, Any, T], P, T]: ...
+@overload
+def job(function: Callable[P, T], /) -> Handler[P, T, P, T]: ...
 @overload
 def job(
     name: str | None = None,
@@ -186,7 +87,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
-    **defaults: Any,
+    **defaults: Unpack[JobDefaults],
 ) -> MakesHandler: ...
 def job(
     name: Any = None,
@@ -213,7 +114,7 @@ def job(
     transaction of the queue's database: what it writes there happens exactly once. ``editable=False`` keeps operators
     from changing the payload of such a job.
     """
-    if callable(name):
+    if name is not None and not isinstance(name, str):
         return job()(name)
     options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
     names, length = aliases_of(aliases), lease_of(lease)
@@ -227,25 +128,18 @@ def job(
     return make
 
 
-def handler_of(kind: JobType) -> Handler[..., Any, ...]:
-    """Return the handler of a job type."""
-    whole = kind.signature.payload_parameter is not None and isinstance(kind.signature.form, type)
-    is_model = whole and issubclass(kind.signature.form, BaseModel)
-    return (ModelHandler if is_model else Handler)(kind, kind.options)
-
-
 def find(target: str | Handler[..., Any, ...]) -> Handler[..., Any, ...]:
     """Return the handler with a name; raise UnknownJobType, with the nearest names, if there is none."""
     return handler_of(registry.get(target)) if isinstance(target, str) else target
 
 
-def enqueue(name: str, payload: object = None, /, **options: Any) -> Receipt:
+def enqueue(name: str, payload: object = None, /, **options: Unpack[JobOptions]) -> Receipt:
     """Store a job by its type's name, for callers that do not import the handler; see Handler.enqueue()."""
     return admit([_draft_of(name, payload, options)])[0]
 
 
-async def aenqueue(name: str, payload: object = None, /, **options: Any) -> Receipt:
-    """See enqueue()."""
+async def aenqueue(name: str, payload: object = None, /, **options: Unpack[JobOptions]) -> Receipt:
+    """Do as ``enqueue()`` does, from async code."""
     return await sync_to_async(enqueue)(name, payload, **options)
 
 
@@ -258,8 +152,18 @@ def enqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
     return admit(listed)
 
 
+async def aenqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
+    """Do as ``enqueue_many()`` does, from async code."""
+    return await sync_to_async(enqueue_many)(drafts)
+
+
 def enqueue_on_commit(
-    target: str | Handler[..., Any, ...], payload: object = None, /, *, using: str | None = None, **options: Any
+    target: str | Handler[..., Any, ...],
+    payload: object = None,
+    /,
+    *,
+    using: str | None = None,
+    **options: Unpack[JobOptions],
 ) -> None:
     """Validate a job now and store it once the transaction of another database (``using``) has committed.
 
@@ -278,6 +182,13 @@ def get(job_id: str) -> JobRecord:
     return found
 
 
-def _draft_of(target: str | Handler[..., Any, ...], payload: object, options: dict[str, Any]) -> Draft:
+async def aget(job_id: str) -> JobRecord:
+    """Do as ``get()`` does, from async code."""
+    return await sync_to_async(get)(job_id)
+
+
+def _draft_of(target: str | Handler[..., Any, ...], payload: object, options: JobOptions) -> Draft:
     handler = find(target)
-    return (handler.using(**options) if options else handler)._draft({} if payload is None else payload)
+    if options:
+        handler = handler.using(**options)
+    return handler.job_type.decide(handler.options, {} if payload is None else payload)

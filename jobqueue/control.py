@@ -187,10 +187,12 @@ def _found(wanted: Filter, limit: int | None) -> Iterator[Sequence[str]]:
 def _each(verb: _Verb, batches: Iterable[Sequence[str]], told: Told | None) -> Handled:
     done: list[str] = []
     refused: list[Refusal] = []
+    asked: list[str] = []
     for batch in batches:
         handled = verb(batch)
         done += handled.done
         refused += handled.refused
+        asked += handled.asked
         if told:
             told(len(done) + len(refused))
-    return Handled(tuple(done), tuple(refused))
+    return Handled(tuple(done), tuple(refused), tuple(asked))

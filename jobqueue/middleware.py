@@ -1,13 +1,16 @@
-"""What stands in ``MIDDLEWARE``: it starts the embedded worker with the web process, and is in no request's way."""
+"""What stands in ``MIDDLEWARE``: the start of the embedded worker, and the origin of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import MiddlewareNotUsed
+from django.http import HttpRequest
 from django.utils.decorators import sync_and_async_middleware
 
+from jobqueue.handlers.origin import of_request
 from jobqueue.worker import embedded
 
 
@@ -20,3 +23,25 @@ def embedded_worker(_get_response: Callable[[Any], Any]) -> NoReturn:
     """
     embedded.begin()
     raise MiddlewareNotUsed
+
+
+@sync_and_async_middleware
+def job_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Have each job say which request enqueued it, and which user, as far as the view has looked at ``request.user``.
+
+    The request's id is what another middleware has left in ``request.request_id`` or ``request.id``, else the header
+    ``X-Request-ID``.
+    """
+    if iscoroutinefunction(get_response):
+
+        async def answer_later(request: HttpRequest) -> Any:
+            with of_request(request):
+                return await get_response(request)
+
+        return answer_later
+
+    def answer(request: HttpRequest) -> Any:
+        with of_request(request):
+            return get_response(request)
+
+    return answer

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Generator, Iterator
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from asgiref.sync import sync_to_async
 
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobFailed, JobNotFound, JobQueueError, duration
+from jobqueue.handlers.registry import registry
 from jobqueue.records import JobRecord
 from jobqueue.records import Receipt as Stored
 from jobqueue.states import ACTIVE, JobStatus
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    #: What a handler returns; who writes ``Receipt`` alone means one of anything.
+    T = TypeVarWithDefault("T", covariant=True, default=Any)
+else:
+    T = TypeVar("T", covariant=True)
 
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.25
 
 
-class Receipt(Stored):
-    """Which job it is, whether this call made it, and what it comes to for those who want to wait."""
+class Receipt(Stored, Generic[T]):
+    """Which job it is, whether this call made it, and what it comes to for those who want to wait.
+
+    In async code, ``await receipt`` is ``wait()``; ``asyncio.timeout()`` bounds it.
+    """
 
     __slots__ = ()
 
@@ -25,30 +42,65 @@ class Receipt(Stored):
         """Wait until the job has ended, however that is, and return it.
 
         Raises TimeoutError if it has not by then, and JobNotFound if it is gone. Not for requests, which no slow work
-        shall hold up, and not inside the transaction that enqueued the job: no worker sees it before that commits.
+        should hold up, and not inside the transaction that enqueued the job: no worker sees it before that commits.
         """
-        backend = backends.current()
-        if backend.in_atomic():
+        pauses = _pauses(timeout)
+        while (record := self._look()).status in ACTIVE:
+            time.sleep(self._next(pauses, record, timeout))
+        return record
+
+    def result(self, timeout: timedelta | float | None = None) -> T:
+        """Wait for the job and return what its handler returned; raise JobFailed if it did not complete.
+
+        It is what the handler's signature says, where the handler is registered in this process; else it is JSON data.
+        """
+        return self._result_of(self.wait(timeout))
+
+    def __await__(self) -> Generator[Any, None, JobRecord]:
+        return self._awaited(None).__await__()
+
+    async def aresult(self, timeout: timedelta | float | None = None) -> T:
+        """Do as ``result()`` does; other tasks of the event loop go on meanwhile."""
+        return self._result_of(await self._awaited(timeout))
+
+    async def _awaited(self, timeout: timedelta | float | None) -> JobRecord:
+        pauses = _pauses(timeout)
+        look = sync_to_async(self._look)
+        while (record := await look()).status in ACTIVE:
+            await asyncio.sleep(self._next(pauses, record, timeout))
+        return record
+
+    def _look(self) -> JobRecord:
+        if backends.current().in_atomic():
             raise JobQueueError(
                 f"Job {self.id} is waited for inside a transaction: commit first, so that a worker sees it."
             )
-        end = None if timeout is None else SYSTEM.monotonic() + duration(timeout, "timeout").total_seconds()
-        pause = _FIRST_PAUSE
-        while True:
-            record = backends.look_up(self.id)
-            if record is None:
-                raise JobNotFound(self.id)
-            if record.status not in ACTIVE:
-                return record
-            left = _LONGEST_PAUSE if end is None else end - SYSTEM.monotonic()
-            if left <= 0:
-                raise TimeoutError(f"Job {self.id} ({record.type}) is still {record.status} after {timeout} s.")
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        record = backends.look_up(self.id)
+        if record is None:
+            raise JobNotFound(self.id)
+        return record
 
-    def result(self, timeout: timedelta | float | None = None) -> object:
-        """Wait for the job and return what its handler returned; raise JobFailed if it did not complete."""
-        record = self.wait(timeout)
+    def _next(self, pauses: Iterator[float], record: JobRecord, timeout: timedelta | float | None) -> float:
+        pause = next(pauses, None)
+        if pause is None:
+            raise TimeoutError(f"Job {self.id} ({record.type}) is still {record.status} after {timeout} s.")
+        return pause
+
+    def _result_of(self, record: JobRecord) -> T:
         if record.status is not JobStatus.COMPLETED:
             raise JobFailed(record.id, record.type, record.status, record.error or record.end_reason or "")
-        return record.result
+        is_known = record.type in registry.names
+        return cast(T, registry.get(record.type).result.load(record.result) if is_known else record.result)
+
+
+def _pauses(timeout: timedelta | float | None) -> Iterator[float]:
+    """Say how long to pause between two looks: longer and longer, until the time is over."""
+    end = None if timeout is None else SYSTEM.monotonic() + duration(timeout, "timeout").total_seconds()
+    return _paced(end)
+
+
+def _paced(end: float | None) -> Iterator[float]:
+    pause = _FIRST_PAUSE
+    while (left := _LONGEST_PAUSE if end is None else end - SYSTEM.monotonic()) > 0:
+        yield min(pause, left)
+        pause = min(2 * pause, _LONGEST_PAUSE)

@@ -16,12 +16,12 @@ APPLICATION = """
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import BaseModel
 
 import jobqueue
-from jobqueue import Exponential, JobContext, job
+from jobqueue import Exponential, Handler, JobContext, JobOptions, Receipt, job
 
 
 class Resize(BaseModel):
@@ -65,6 +65,16 @@ def anything(payload: dict[str, Any]) -> None: ...
 def tidy_up() -> None: ...
 
 
+@job
+async def measure(payload: Resize) -> list[int]:
+    return [payload.width]
+
+
+@job(queue="mail", delay=timedelta(minutes=1))
+def describe(payload: Resize) -> Other:
+    return Other(name=str(payload.width))
+
+
 # A plain signature is enqueue's own.
 send_welcome.enqueue(7)
 send_welcome.enqueue(user_id=7, language="de")
@@ -99,13 +109,42 @@ resize.draft(Other(name="x"))  # E: call-overload
 anything.enqueue({"a": [1, None]})
 anything.enqueue(7)  # E: arg-type
 
+# An option is what it is called, and of its type.
+send_welcome.using(priority=1, queue="mail", delay=5, tenant="acme", workspace="blue", idempotency_key="a").enqueue(7)
+send_welcome.using(priorty=1)  # E: call-arg
+send_welcome.using(priority="high")  # E: arg-type
+send_welcome.using(delay="soon")  # E: arg-type
+resize.using(quue="mail")  # E: call-arg
+jobqueue.enqueue("send_welcome", {"user_id": 7}, tennant="acme")  # E: call-arg
+jobqueue.enqueue_on_commit(send_welcome, {"user_id": 7}, priorty=1)  # E: call-arg
+
+
+def passed_on(**options: Unpack[JobOptions]) -> Receipt:
+    return send_welcome.using(**options).enqueue(7)
+
+
+def checked_later(options: dict[str, Any]) -> Handler[..., str, ...]:
+    return send_welcome.using(**options)
+
+
 # What comes back.
-reveal_type(send_welcome.enqueue(7))  # R: Receipt
+reveal_type(send_welcome.enqueue(7))  # R: Receipt[str]
+reveal_type(send_welcome.enqueue(7).result())  # R: str
+reveal_type(send_welcome.using(priority=1).enqueue(7).result(timeout=5))  # R: str
+reveal_type(greet.enqueue("Ada").result())  # R: str
+reveal_type(fetch.enqueue(url="https://example.org").result())  # R: bytes
+reveal_type(measure.enqueue(image_id=7).result())  # R: list[int]
+reveal_type(describe.using(priority=1).enqueue(image_id=7).result())  # R: Other
+reveal_type(send_welcome.enqueue_many([{"user_id": 7}])[0].result())  # R: str
+reveal_type(jobqueue.enqueue("send_welcome").result())  # R: Any
+send_welcome.enqueue(7).result().nmae  # E: attr-defined
+describe.enqueue(image_id=7).result().nmae  # E: attr-defined
+describe.enqueue(image_id=7).result(timout=5)  # E: call-arg
 reveal_type(send_welcome.enqueue(7).id)  # R: str
 reveal_type(resize.enqueue(image_id=7).created)  # R: bool
-reveal_type(resize.enqueue_many([Resize(image_id=7)]))  # R: list[Receipt]
+reveal_type(resize.enqueue_many([Resize(image_id=7)]))  # R: list[Receipt[dict[str, int]]]
 reveal_type(send_welcome.draft(7))  # R: Draft
-reveal_type(jobqueue.enqueue("send_welcome", {"user_id": 7}))  # R: Receipt
+reveal_type(jobqueue.enqueue("send_welcome", {"user_id": 7}))  # R: Receipt[Any]
 reveal_type(jobqueue.get("01J").status)  # R: JobStatus
 
 # The function stays what it is.
@@ -117,7 +156,12 @@ async def view(context: JobContext) -> None:
     reveal_type(greet(context, "Ada"))  # R: str
     reveal_type(await fetch(context, "https://example.org"))  # R: bytes
     reveal_type(resize(Resize(image_id=7), context))  # R: dict[str, int]
-    reveal_type(await send_welcome.aenqueue(7))  # R: Receipt
+    reveal_type(await send_welcome.aenqueue(7))  # R: Receipt[str]
+    reveal_type(await (await send_welcome.aenqueue(7)).aresult())  # R: str
+    reveal_type(await (await measure.aenqueue(image_id=7)))  # R: JobRecord
+    reveal_type(await describe.aenqueue_many([{"image_id": 7}]))  # R: list[Receipt[Other]]
+    reveal_type(await jobqueue.aenqueue_many([send_welcome.draft(7)]))  # R: list[Receipt[Any]]
+    reveal_type((await jobqueue.aget("01J")).status)  # R: JobStatus
     await send_welcome.aenqueue("seven")  # E: arg-type
     await resize.aenqueue(image_id=7)
     await resize.aenqueue(Other(name="x"))  # E: call-overload
@@ -136,6 +180,10 @@ def compare_carelessly(payload: Resize, result: Any) -> bool:
 
 
 # Mistakes in the definition.
+@job(timout=5)  # E: call-overload
+def hasty() -> None: ...
+
+
 @job(retry_on="OSError")  # E: call-overload
 def careless() -> None: ...
 """

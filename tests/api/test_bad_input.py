@@ -91,11 +91,17 @@ def test_a_bad_payload_among_many_is_refused_and_stores_nothing(queue, nothing_s
         pytest.param(lambda: send_welcome.enqueue(), id="too few arguments"),
         pytest.param(lambda: send_welcome.enqueue(7, "en", 8), id="too many arguments"),
         pytest.param(lambda: send_welcome.enqueue(7, langage="en"), id="a misspelt one"),
+        pytest.param(lambda: send_welcome.enqueue(7, user_id=7), id="one given twice"),
+        pytest.param(lambda: send_welcome.enqueue(zz=1), id="one that is not there"),
+        pytest.param(lambda: send_welcome.draft(zz=1), id="a draft"),
+        pytest.param(lambda: send_welcome.enqueue_many([{"zz": 1}]), id="one of many"),
+        pytest.param(lambda: jobqueue.enqueue("send_welcome", {"zz": 1}), id="by name"),
         pytest.param(lambda: resize_image.enqueue({"image_id": 7}, width=1), id="the payload and its fields at once"),
+        pytest.param(lambda: resize_image.enqueue({"image_id": 7}, 1), id="two payloads"),
     ],
 )
-def test_a_call_that_does_not_fit_the_signature_is_refused_as_a_call(queue, nothing_stored, call):
-    with pytest.raises(TypeError):
+def test_a_call_that_does_not_fit_is_refused_in_one_way(queue, nothing_stored, call):
+    with pytest.raises(ValidationError):
         call()
 
 

@@ -131,6 +131,7 @@ def test_ids_rise_in_the_order_of_enqueueing(queue):
         ("idempotency_key", "resize-7", "resize-7"),
         ("unique_key", "resize-7", "resize-7"),
         ("tenant", "acme", "acme"),
+        ("workspace", "north", "north"),
     ],
 )
 def test_each_option_is_stored(queue, option, value, stored):
@@ -315,6 +316,19 @@ def test_async_enqueueing_refuses_as_the_other_does(queue):
         async_to_sync(send_welcome.using(priority=1).aenqueue)("seven")
     with pytest.raises(UnknownJobType):
         async_to_sync(jobqueue.aenqueue)("nobody")
+
+
+def test_many_are_stored_and_one_is_read_from_async_code(queue):
+    async def view():
+        several = await send_welcome.using(tenant="acme").aenqueue_many([{"user_id": 1}, {"user_id": 2}])
+        mixed = await jobqueue.aenqueue_many([send_welcome.draft(3), resize_image.draft(image_id=4)])
+        return [await jobqueue.aget(one.id) for one in (*several, *mixed)]
+
+    jobs = async_to_sync(view)()
+    assert [one.payload.get("user_id") for one in jobs] == [1, 2, 3, None]
+    assert [one.tenant for one in jobs] == ["acme", "acme", None, None]
+    with pytest.raises(JobNotFound):
+        async_to_sync(jobqueue.aget)("01J")
 
 
 # What comes out at the other end

@@ -6,14 +6,16 @@ import asyncio
 import functools
 import inspect
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from random import Random
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 import jobqueue
 from jobqueue import DuplicateJobType, Exponential, Fixed, Handler, InvalidHandler, InvalidOption, JobContext, job
+from jobqueue.handlers.declared import OF_A_TYPE
 from jobqueue.handlers.registry import describe, registry
 from jobqueue.policy.retry import RetryPolicy
 from tests.app.jobs import Resize, greet, resize_image, send_welcome
@@ -188,6 +190,74 @@ def test_an_option_that_will_not_do_is_refused_by_name(options, complaint):
     assert "handler" not in registry.names
 
 
+def test_a_misspelt_option_is_told_with_the_nearest_and_all_there_are():
+    with pytest.raises(InvalidHandler) as caught:
+        job(timout=5)(handler)
+    said = str(caught.value)
+    assert said.startswith("@job has no option 'timout'. Did you mean 'timeout'? There are ")
+    signature = inspect.signature(job).parameters.values()
+    own = {one.name for one in signature if one.kind is one.KEYWORD_ONLY}
+    assert own == OF_A_TYPE
+    assert own <= set(re.findall(r"\w+", said))
+    with pytest.raises(InvalidHandler, match="Did you mean 'atomic'"):
+        job(atomc=True)(handler)
+    with pytest.raises(InvalidHandler, match=r"'unique_key', which is for one job: give it to using\(\)"):
+        job(unique_key="x")(handler)
+
+
+def test_a_misspelt_option_of_one_call_is_told_with_the_nearest():
+    with pytest.raises(InvalidOption, match=r"^timout is no option of a job\. Did you mean 'timeout'\? There are "):
+        send_welcome.using(timout=5)
+    for name in sorted(OF_A_TYPE):
+        with pytest.raises(InvalidOption, match=f"^{name} is no option of one job: give it to @job"):
+            send_welcome.using(**{name: 1})
+
+
+def _logged(function):
+    """Decorate as a project's own decorators do."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return call
+
+
+def test_a_method_is_refused_since_no_job_has_its_object():
+    with pytest.raises(InvalidHandler, match=r"Orders\.send, line \d+ is a method"):
+
+        class Orders:
+            @job
+            def send(self, order_id: int) -> None: ...
+
+    with pytest.raises(InvalidHandler, match="is a method"):
+
+        class Invoices:
+            @job
+            @classmethod
+            def send(cls, order_id: int) -> None: ...
+
+    with pytest.raises(InvalidHandler, match="is a method"):
+
+        class Wrapped:
+            @job
+            @_logged
+            def send(self, order_id: int) -> None: ...
+
+    assert "send" not in registry.names
+
+
+def test_a_static_method_is_a_function():
+    class Orders:
+        @staticmethod
+        @job
+        def send_order(order_id: int) -> int:
+            return order_id
+
+    assert Orders.send_order(7) == 7
+    assert "send_order" in registry.names
+
+
 def test_one_exception_needs_no_tuple():
     kind = job("with_one_exception", retry_on=OSError, discard_on=KeyError)(handler).job_type
     assert (kind.policy.retry_on, kind.policy.discard_on) == ((OSError,), (KeyError,))
@@ -222,6 +292,8 @@ def test_a_lambda_needs_a_name():
 def test_what_has_neither_name_nor_place_is_refused():
     with pytest.raises(InvalidHandler, match="partial"):
         job("partly")(functools.partial(handler, 7))
+    with pytest.raises(InvalidHandler, match="not 7"):
+        job(7)
 
 
 # Options of one call, and keys
@@ -262,6 +334,88 @@ def test_a_key_is_made_of_the_fields_named():
     assert key == resize_image.key("image_id", image_id=7, width=1) == resize_image.key(image_id=7)
     assert key != resize_image.key(image_id=7, width=800)
     assert re.fullmatch(r"resize_image-[0-9a-f]{32}", key)
+
+
+class Parcel(BaseModel):
+    """A payload with every kind of validator."""
+
+    parcel_id: int = Field(alias="parcelId")
+    weight: float = 1.0
+    label: str
+    sent_on: date | None = None
+
+    @field_validator("label")
+    @classmethod
+    def _upper(cls, value: str) -> str:
+        return value.upper()
+
+    @field_validator("label", mode="before")
+    @staticmethod
+    def _text(value: object) -> str:
+        return str(value)
+
+    @field_validator("weight", mode="wrap")
+    @classmethod
+    def _rounded(cls, value: object, handler: Any, info: ValidationInfo) -> float:
+        return round(handler(value), 2)
+
+    @field_validator("sent_on")
+    @classmethod
+    def _of_its_label(cls, value: date | None, info: ValidationInfo) -> date | None:
+        return value if info.data["label"] else None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Parcel:
+        if not self.label or self.weight < self.parcel_id / 1_000_000:
+            raise ValueError("too light")
+        return self
+
+
+@pytest.fixture
+def send_parcel():
+    @job
+    def send_parcel(payload: Parcel) -> None: ...
+
+    return send_parcel
+
+
+@pytest.fixture
+def count_up():
+    @job
+    def count_up(n: int, day: date | None = None) -> None: ...
+
+    return count_up
+
+
+def test_equal_payloads_have_equal_keys_whatever_they_are_written_as(count_up, send_parcel):
+    assert count_up.key("n", n="1") == count_up.key("n", n=1) == count_up.key(n=1.0)
+    assert count_up.key(day="2026-01-31") == count_up.key(day=date(2026, 1, 31)) != count_up.key(day=None)
+    assert send_parcel.key(parcel_id="7", weight=2) == send_parcel.key(parcelId=7, weight="2.0")
+    assert send_parcel.key("label", label="abc") == send_parcel.key("label", label="ABC")
+    assert send_parcel.key(label=1, weight=1.001) == send_parcel.key(label="1", weight=1)
+    assert send_parcel.key("sent_on", sent_on="2026-01-31", label="x") == send_parcel.key(sent_on=date(2026, 1, 31))
+    assert count_up.key(n=1) != count_up.key(n=2)
+
+
+def test_a_key_of_a_dict_is_made_of_what_the_dict_may_hold():
+    @job
+    def weigh_all(weights: dict[str, int]) -> None: ...
+
+    @job
+    def take_anything(anything: dict) -> None: ...
+
+    assert weigh_all.key(one="1") == weigh_all.key(one=1)
+    assert take_anything.key(one="1") != take_anything.key(one=1)
+
+
+def test_a_key_of_what_no_payload_can_have_is_refused(count_up, send_parcel):
+    for wrong in ({"n": "one"}, {"n": None}):
+        with pytest.raises(ValidationError, match="n\n"):
+            count_up.key(**wrong)
+    with pytest.raises(ValidationError, match=r"parcel_?[iI]d\n"):
+        send_parcel.key(parcelId="seven")
+    with pytest.raises(InvalidOption, match=r"^dey is no field of the payload\. Did you mean 'day'\?$"):
+        count_up.key(n=1, dey="2026-01-31")
 
 
 def test_a_key_with_a_nonce_is_another():
