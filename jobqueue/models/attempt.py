@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import MomentField
+from jobqueue.models.fields import AmountField, CountField, FenceField, MomentField, NameField, WordsField
 from jobqueue.models.job import Job
 from jobqueue.records import Ending
 
@@ -34,14 +34,14 @@ class Attempt(models.Model):
         db_index=False,
         verbose_name=_("job"),
     )
-    fence = models.BigIntegerField(_("fence"))
-    attempt = models.IntegerField(_("attempt"))
-    owner = models.CharField(_("worker"), max_length=255)
-    ending = models.CharField(_("ending"), max_length=16, choices=ENDING_LABELS)
-    error_class = models.CharField(_("error class"), max_length=255, blank=True)
-    message = models.TextField(_("message"), blank=True)
-    traceback = models.TextField(_("traceback"), blank=True)
-    duration = models.FloatField(_("duration"), null=True, help_text=_("Seconds."))
+    fence = FenceField(_("fence"))
+    attempt = CountField(_("attempt"))
+    owner = NameField(_("worker"), max_length=255)
+    ending = NameField(_("ending"), max_length=16, choices=ENDING_LABELS)
+    error_class = NameField(_("error class"), max_length=255, blank=True)
+    message = WordsField(_("message"), blank=True)
+    traceback = WordsField(_("traceback"), blank=True)
+    duration = AmountField(_("duration"), null=True, help_text=_("Seconds."))
     ended_at = MomentField(_("ended at"))
 
     class Meta:

@@ -12,7 +12,18 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from jobqueue.errors import LONGEST_DURATION
-from jobqueue.models.fields import KeyField, MomentField
+from jobqueue.models.fields import (
+    AmountField,
+    CountField,
+    DataField,
+    FenceField,
+    FlagField,
+    KeyField,
+    MomentField,
+    NameField,
+    SmallCountField,
+    WordsField,
+)
 from jobqueue.states import ACTIVE, JobStatus
 
 STATUS_LABELS = [
@@ -34,43 +45,43 @@ class Job(models.Model):
     """
 
     id = KeyField(_("id"), primary_key=True, max_length=64)
-    type = models.CharField(_("type"), max_length=100)
-    status = models.CharField(_("status"), max_length=16, choices=STATUS_LABELS, db_default=JobStatus.QUEUED.value)
-    priority = models.SmallIntegerField(_("priority"), db_default=5, help_text=_("1 runs first, 10 last."))
+    type = NameField(_("type"), max_length=100)
+    status = NameField(_("status"), max_length=16, choices=STATUS_LABELS, db_default=JobStatus.QUEUED.value)
+    priority = SmallCountField(_("priority"), db_default=5, help_text=_("1 runs first, 10 last."))
     scheduled_at = MomentField(_("scheduled at"))
-    lease_owner = models.CharField(_("lease owner"), max_length=255, null=True)
+    lease_owner = NameField(_("lease owner"), max_length=255, null=True)
     lease_until = MomentField(_("lease until"), null=True)
-    payload = models.JSONField(_("payload"))
-    idempotency_key = models.CharField(_("idempotency key"), max_length=255, null=True)
-    attempts = models.IntegerField(_("attempts"), db_default=0)
-    max_retries = models.IntegerField(_("max retries"), db_default=3, help_text=_("How many attempts it gets in all."))
-    error = models.TextField(_("error"), null=True)
+    payload = DataField(_("payload"))
+    idempotency_key = NameField(_("idempotency key"), max_length=255, null=True)
+    attempts = CountField(_("attempts"), db_default=0)
+    max_retries = CountField(_("max retries"), db_default=3, help_text=_("How many attempts it gets in all."))
+    error = WordsField(_("error"), null=True)
     created_at = MomentField(_("created at"))
     updated_at = MomentField(_("updated at"))
     started_at = MomentField(_("started at"), null=True)
     completed_at = MomentField(_("completed at"), null=True)
-    result = models.JSONField(_("result"), null=True)
+    result = DataField(_("result"), null=True)
 
-    queue = models.CharField(_("queue"), max_length=100, db_default="default")
-    fence = models.BigIntegerField(_("fence"), db_default=0, help_text=_("Grows with each claim, never goes back."))
-    unique_key = models.CharField(_("unique key"), max_length=255, null=True)
-    tenant = models.CharField(_("tenant"), max_length=100, null=True)
-    workspace = models.CharField(_("workspace"), max_length=100, null=True)
-    parallel = models.BooleanField(_("parallel"), db_default=True)
-    concurrency_key = models.CharField(_("concurrency key"), max_length=255, null=True)
-    parent_id = models.CharField(_("parent"), max_length=64, null=True)
-    schedule_id = models.CharField(_("schedule"), max_length=64, null=True)
+    queue = NameField(_("queue"), max_length=100, db_default="default")
+    fence = FenceField(_("fence"), db_default=0, help_text=_("Grows with each claim, never goes back."))
+    unique_key = NameField(_("unique key"), max_length=255, null=True)
+    tenant = NameField(_("tenant"), max_length=100, null=True)
+    workspace = NameField(_("workspace"), max_length=100, null=True)
+    parallel = FlagField(_("parallel"), db_default=True)
+    concurrency_key = NameField(_("concurrency key"), max_length=255, null=True)
+    parent_id = NameField(_("parent"), max_length=64, null=True)
+    schedule_id = NameField(_("schedule"), max_length=64, null=True)
     slot_at = MomentField(_("slot time"), null=True)
-    payload_version = models.IntegerField(_("payload version"), db_default=1)
-    timeout = models.FloatField(_("timeout"), null=True, help_text=_("Seconds; empty takes the type's."))
+    payload_version = CountField(_("payload version"), db_default=1)
+    timeout = AmountField(_("timeout"), null=True, help_text=_("Seconds; empty takes the type's."))
     expires_at = MomentField(_("expires at"), null=True)
-    progress = models.JSONField(_("progress"), null=True)
+    progress = DataField(_("progress"), null=True)
     cancel_requested_at = MomentField(_("cancel requested at"), null=True)
-    crash_count = models.IntegerField(_("crash count"), db_default=0)
-    end_reason = models.CharField(_("end reason"), max_length=100, null=True)
-    error_fingerprint = models.CharField(_("error fingerprint"), max_length=64, null=True)
-    context = models.JSONField(_("context"), null=True)
-    exact_priority = models.SmallIntegerField(
+    crash_count = CountField(_("crash count"), db_default=0)
+    end_reason = NameField(_("end reason"), max_length=100, null=True)
+    error_fingerprint = NameField(_("error fingerprint"), max_length=64, null=True)
+    context = DataField(_("context"), null=True)
+    exact_priority = SmallCountField(
         _("exact priority"), null=True, help_text=_("The priority of django.tasks, from -100 to 100.")
     )
 

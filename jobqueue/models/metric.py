@@ -7,15 +7,15 @@ from typing import Any
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import MomentField
+from jobqueue.models.fields import AmountField, CountField, DataField, MomentField, NameField
 
 
-def _count(label: Any) -> models.IntegerField[int, int]:
-    return models.IntegerField(label, db_default=0)
+def _count(label: Any) -> CountField:
+    return CountField(label, db_default=0)
 
 
-def _sum(label: Any) -> models.FloatField[float, float]:
-    return models.FloatField(label, db_default=0.0, help_text=_("Seconds."))
+def _sum(label: Any) -> AmountField:
+    return AmountField(label, db_default=0.0, help_text=_("Seconds."))
 
 
 class Metric(models.Model):
@@ -27,10 +27,10 @@ class Metric(models.Model):
     oldest due job had waited.
     """
 
-    span = models.IntegerField(_("length"), help_text=_("Seconds."))
+    span = CountField(_("length"), help_text=_("Seconds."))
     begins_at = MomentField(_("begins at"))
-    queue = models.CharField(_("queue"), max_length=100)
-    type = models.CharField(_("type"), max_length=100)
+    queue = NameField(_("queue"), max_length=100)
+    type = NameField(_("type"), max_length=100)
     completed = _count(_("completed"))
     retried = _count(_("retried"))
     dead_lettered = _count(_("dead-lettered"))
@@ -40,11 +40,11 @@ class Metric(models.Model):
     waited_sum = _sum(_("waited, sum"))
     ran_count = _count(_("ran, number"))
     ran_sum = _sum(_("ran, sum"))
-    queued = models.IntegerField(_("queued"), null=True)
-    in_progress = models.IntegerField(_("in progress"), null=True)
-    oldest = models.FloatField(_("oldest"), null=True, help_text=_("Seconds."))
-    waited = models.JSONField(_("waited"), default=dict)
-    ran = models.JSONField(_("ran"), default=dict)
+    queued = CountField(_("queued"), null=True)
+    in_progress = CountField(_("in progress"), null=True)
+    oldest = AmountField(_("oldest"), null=True, help_text=_("Seconds."))
+    waited = DataField(_("waited"), default=dict)
+    ran = DataField(_("ran"), default=dict)
 
     class Meta:
         db_table = "job_queue_metric"

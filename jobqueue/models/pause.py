@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import MomentField
+from jobqueue.models.fields import MomentField, NameField, WordsField
 from jobqueue.records import Scope
 
 SCOPE_LABELS = [(Scope.QUEUE.value, _("queue")), (Scope.TYPE.value, _("type"))]
@@ -14,9 +15,9 @@ SCOPE_LABELS = [(Scope.QUEUE.value, _("queue")), (Scope.TYPE.value, _("type"))]
 class Pause(models.Model):
     """One paused queue or job type."""
 
-    scope = models.CharField(_("scope"), max_length=8, choices=SCOPE_LABELS)
-    name = models.CharField(_("name"), max_length=100)
-    reason = models.TextField(_("reason"), blank=True)
+    scope = NameField(_("scope"), max_length=8, choices=SCOPE_LABELS)
+    name = NameField(_("name"), max_length=100)
+    reason = WordsField(_("reason"), blank=True)
     paused_at = MomentField(_("paused at"))
 
     class Meta:
@@ -25,7 +26,12 @@ class Pause(models.Model):
         verbose_name_plural = _("pauses")
         default_permissions = ()
         permissions = [("pause_queue", _("Can pause and resume queues and job types"))]
-        constraints = [models.UniqueConstraint(fields=["scope", "name"], name="job_queue_pause_target")]
+        constraints = [
+            models.UniqueConstraint(fields=["scope", "name"], name="job_queue_pause_target"),
+            models.CheckConstraint(
+                condition=Q(scope=Scope.QUEUE.value) | Q(scope=Scope.TYPE.value), name="job_queue_pause_scope"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_scope_display()} {self.name}"

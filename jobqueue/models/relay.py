@@ -6,19 +6,19 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import KeyField, MomentField
+from jobqueue.models.fields import DataField, FlagField, KeyField, MomentField, NameField, WordsField
 
 
 class Relay(models.Model):
     """One outbox. Its own row tells how it fares; the one in the shared database, which of its batches is stored."""
 
     source = KeyField(_("source"), primary_key=True, max_length=64)
-    is_own = models.BooleanField(_("is own"), help_text=_("Whether the outbox is in this database."))
-    batch = models.CharField(_("batch"), max_length=64, blank=True, help_text=_("The last one that was stored."))
-    refused = models.JSONField(_("refused"), default=dict, help_text=_("What of that batch was not taken in, and why."))
+    is_own = FlagField(_("is own"), help_text=_("Whether the outbox is in this database."))
+    batch = NameField(_("batch"), max_length=64, blank=True, help_text=_("The last one that was stored."))
+    refused = DataField(_("refused"), default=dict, help_text=_("What of that batch was not taken in, and why."))
     relayed_at = MomentField(_("relayed at"), null=True)
     lost_at = MomentField(_("lost at"), null=True, help_text=_("Since when the shared database is out of reach."))
-    error = models.TextField(_("error"), blank=True)
+    error = WordsField(_("error"), blank=True)
 
     class Meta:
         db_table = "job_queue_relay"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import KeyField, MomentField
+from jobqueue.models.fields import CountField, DataField, KeyField, MomentField, NameField
 from jobqueue.records import WorkerState
 
 STATE_LABELS = [(WorkerState.RUNNING.value, _("running")), (WorkerState.STOPPING.value, _("stopping"))]
@@ -15,18 +15,21 @@ class Worker(models.Model):
     """One ``runworker``. A row that is not refreshed tells of a worker that died."""
 
     owner = KeyField(_("owner"), primary_key=True, max_length=255)
-    name = models.CharField(_("name"), max_length=100)
-    host = models.CharField(_("host"), max_length=255)
-    pid = models.IntegerField(_("process id"))
-    version = models.CharField(_("version"), max_length=32)
-    state = models.CharField(_("state"), max_length=16, choices=STATE_LABELS)
+    name = NameField(_("name"), max_length=100)
+    host = NameField(_("host"), max_length=255)
+    pid = CountField(_("process id"))
+    version = NameField(_("version"), max_length=32)
+    state = NameField(_("state"), max_length=16, choices=STATE_LABELS)
     started_at = MomentField(_("started at"))
     seen_at = MomentField(_("seen at"))
-    processes = models.IntegerField(_("processes"))
-    slots = models.IntegerField(_("slots"))
-    busy = models.IntegerField(_("busy"), help_text=_("How many slots run a job."))
-    queues = models.JSONField(_("queues"), null=True, help_text=_("Empty serves all queues."))
-    types = models.JSONField(_("types"))
+    processes = CountField(_("processes"))
+    slots = CountField(_("slots"))
+    busy = CountField(_("busy"), help_text=_("How many slots run a job."))
+    queues = DataField(_("queues"), null=True, help_text=_("Empty serves all queues."))
+    types = DataField(_("types"))
+    left_out = DataField(
+        _("left out"), null=True, help_text=_("Jobs that it can neither run nor end, by id, each with the reason.")
+    )
 
     class Meta:
         db_table = "job_queue_worker"
@@ -35,4 +38,4 @@ class Worker(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)

@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import CheckConstraint, JSONField, UniqueConstraint
 
 from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
-from jobqueue.models.fields import MomentField
+from jobqueue.models.fields import MomentField, OneType
 from jobqueue.testing.contract.harness import finish, put, take_one
 from tests.conftest import make_sql_backend
 
@@ -183,11 +183,11 @@ def is_a_fields_own(constraint, name):
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("table", TABLES)
-def test_each_moment_and_each_json_is_checked_on_sqlite(databases, table):
+def test_each_moment_each_json_and_each_column_of_one_type_is_checked_on_sqlite(databases, table):
     found = [one for name, one in constraints(connections["default"], table).items() if name.startswith("__unnamed")]
     checked = {one["columns"][0] for one in found}
     fields = TABLES[table]._meta.concrete_fields
-    assert checked == {field.column for field in fields if isinstance(field, (MomentField, JSONField))}
+    assert checked == {field.column for field in fields if isinstance(field, (MomentField, JSONField, OneType))}
 
 
 INDEXES = {
