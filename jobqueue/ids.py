@@ -1,8 +1,13 @@
-"""ULIDs that sort by creation (within a millisecond, over threads and forks, whatever the clock), and worker names."""
+"""ULIDs that sort by creation (within a millisecond, over threads and forks, whatever the clock), and worker names.
+
+Rows of other programs have ids of any text; :func:`portable` makes of those what may leave the database.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import socket
 from datetime import datetime
 from threading import Lock
@@ -19,6 +24,7 @@ _TOP = (_TAIL + 1) >> 1
 #: Of the 26 letters of a ULID, those eighteen, two at a time.
 _FRONT_SHIFTS = range(80, -1, -10)
 _PAIRS = [one + other for one in ENCODE for other in ENCODE]
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 class UlidFactory:
@@ -64,6 +70,16 @@ def least_id(moment: datetime) -> str:
     """Write what no ULID of a moment, or of a later one, is less than."""
     millisecond = max(0, int(moment.timestamp() * 1000))
     return "".join(ENCODE[millisecond >> shift & 31] for shift in range(45, -1, -5))
+
+
+def portable(job_id: str) -> str:
+    """Return what stands for a job in file names and headers: a ULID as it is, the SHA-256 of any other id.
+
+    A row of another program may have the id ``/../../etc/passwd``, or one with a line break.
+    """
+    if _ULID.fullmatch(job_id):
+        return job_id
+    return hashlib.sha256(job_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def new_owner() -> str:

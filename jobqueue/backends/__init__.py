@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
@@ -12,12 +12,14 @@ from django.utils.module_loading import import_string
 
 from jobqueue import conf
 from jobqueue.backends.base import Backend
+from jobqueue.policy.nearest import did_you_mean
 from jobqueue.records import JobRecord
 
 BY_VENDOR = {
     "sqlite": "jobqueue.backends.sqlite.SqliteBackend",
     "postgresql": "jobqueue.backends.postgresql.PostgresBackend",
 }
+_KNOWN = (*BY_VENDOR.values(), "jobqueue.backends.memory.MemoryBackend")
 
 
 def current() -> Backend:
@@ -37,8 +39,28 @@ def look_up(job_id: str) -> JobRecord | None:
     return further.get(job_id) if found is None and further is not None else found
 
 
+def class_of(path: str) -> type[Backend]:
+    """Import the class that ``BACKEND`` names; raise ImproperlyConfigured, in one sentence, for what is no backend."""
+    named = f"JOBQUEUE['BACKEND'] is {path!r}, which"
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"{named} cannot be imported: {error}. {did_you_mean(path, _KNOWN)}") from error
+    if not (isinstance(found, type) and issubclass(found, Backend)):
+        raise ImproperlyConfigured(f"{named} is no subclass of jobqueue.backends.base.Backend.")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise ImproperlyConfigured(f"{named} does not define {', '.join(missing)}.")
+    return found
+
+
 @cache
 def _made(alias: str, path: str | None) -> Backend:
+    conf.refuse_unknown_keys()
+    if alias not in connections.settings:
+        raise ImproperlyConfigured(
+            f"JOBQUEUE names the database {alias!r}, which is not in DATABASES. "
+            f"{did_you_mean(alias, connections.settings)}"
+        )
     if path is None:
         vendor = connections[alias].vendor
         if vendor not in BY_VENDOR:
@@ -47,7 +69,8 @@ def _made(alias: str, path: str | None) -> Backend:
                 f"Point JOBQUEUE['DATABASE'] and JOBQUEUE['RELAY_TO'] to databases that are."
             )
         path = BY_VENDOR[vendor]
-    return cast(Backend, import_string(path)(alias))
+    made: Callable[[str], Backend] = class_of(path)
+    return made(alias)
 
 
 def _forget(*, setting: str, **_: object) -> None:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
+
+from django.db import DataError, IntegrityError
 
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import Clock
@@ -72,6 +74,20 @@ class Backend(ABC):
 
     second_look = timedelta(0)
     """How far apart the two looks are that end a lease; zero where one look does."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The jobs that can neither be run nor ended, by id, each with the reason: this process leaves them alone."""
+        return {}
+
+    def any_text(self) -> AbstractContextManager[None]:
+        """Let this thread read text of other programs that is not in the database's encoding."""
+        return nullcontext()
+
+    def lies_in_row(self, error: Exception) -> bool:
+        """Whether an error comes of what a row holds; else it comes of the database, or of the way to it."""
+        of_values = ArithmeticError | AttributeError | LookupError | TypeError | ValueError
+        return isinstance(error, DataError | IntegrityError | of_values)
 
     def bound_silence(self, seconds: float) -> None:  # noqa: B027 - where there is no server, nothing is to do
         """Have what this thread asks, and the listeners it begins, break where a server is silent for so long."""
@@ -185,19 +201,16 @@ class Backend(ABC):
     def tally(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
         """Add what came of attempts to the stretches of time that a moment falls into; say whether it was added.
 
-        It is added as a whole or not at all: where another has a row of it locked, nobody waits, and the caller keeps
-        it for later. It counts for its queue and type, for its queue as a whole, and for all of them together: that
-        without a type only for the last two, and that without either for the last. So do those of which there are too
-        many to be told apart, more than ``MOST_GROUPS`` queues and types, or queues, in one stretch.
+        It is added as a whole, or, where another has a row of it locked, not at all: nobody waits for figures.
+        It counts for its queue and type, for its queue, and in total; without a type, or either, for what is left. So
+        does what goes beyond ``MOST_GROUPS`` queues and types, or queues, in one stretch.
         """
 
     @abstractmethod
     def sample(self, moment: datetime) -> bool:
         """Note the depth, unless it was noted in the same minute; say whether it is noted now.
 
-        It is noted of each queue and type, of each queue as a whole and of all together.
-
-        Figures that are kept no longer are deleted on the way.
+        It is noted of each queue and type, of each queue and in total. Figures that are too old are deleted on the way.
         """
 
     @abstractmethod

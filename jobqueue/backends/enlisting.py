@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -12,6 +13,7 @@ from jobqueue.models import Worker
 from jobqueue.records import WorkerRecord, WorkerState
 
 _COLUMNS = tuple(one.name for one in fields(WorkerRecord))
+_STATES = frozenset(state.value for state in WorkerState)
 _FORGET_AFTER = timedelta(days=1)
 
 
@@ -21,7 +23,7 @@ class Enlisting(Operating):
     def enlist(self, worker: WorkerRecord) -> None:
         def work() -> None:
             now, rows = self.now(), Worker.objects.using(self.alias)
-            news = {"state": worker.state.value, "seen_at": now, "busy": worker.busy}
+            news = {"state": worker.state.value, "seen_at": now, "busy": worker.busy, "left_out": worker.left_out}
             if rows.filter(pk=worker.owner).exists():
                 _free(rows.filter(pk=worker.owner)).update(**news)
             else:
@@ -35,7 +37,7 @@ class Enlisting(Operating):
         self.operate(lambda: _free(Worker.objects.using(self.alias).filter(pk=owner)).delete())
 
     def workers(self) -> list[WorkerRecord]:
-        with self.reporting():
+        with self.reading():
             return [
                 _record(row) for row in Worker.objects.using(self.alias).order_by("name", "owner").values(*_COLUMNS)
             ]
@@ -47,10 +49,17 @@ def _free(rows: QuerySet[Worker]) -> QuerySet[Worker]:
     return rows.model._default_manager.using(rows.db).filter(pk__in=owners)
 
 
-def _record(row: dict[str, object]) -> WorkerRecord:
-    state, queues, types = row["state"], row["queues"], row["types"]
-    lists = {
-        "queues": tuple(queues) if isinstance(queues, list) else None,
-        "types": tuple(types) if isinstance(types, list) else (),
+def _record(row: dict[str, Any]) -> WorkerRecord:
+    """Read a row that a newer release, or another program, may have written."""
+    queues, left_out = row["queues"], row["left_out"]
+    read = {
+        "state": WorkerState(row["state"]) if row["state"] in _STATES else WorkerState.RUNNING,
+        "queues": _texts(queues) if isinstance(queues, list) else None,
+        "types": _texts(row["types"]),
+        "left_out": {key: str(why) for key, why in left_out.items()} if isinstance(left_out, dict) else {},
     }
-    return WorkerRecord(**row | lists | {"state": WorkerState(str(state))})  # type: ignore[arg-type]
+    return WorkerRecord(**row | read)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -13,11 +13,11 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Left
 
 from jobqueue.backends import group_statements as statements
-from jobqueue.backends.reading import Reading
+from jobqueue.backends.reading import Reading, ending_of
 from jobqueue.clock import to_text
 from jobqueue.models import Attempt, Job
 from jobqueue.models.fields import as_utc
-from jobqueue.records import HOUR, HOURS, Caps, Ending, ErrorGroup, ErrorGroups
+from jobqueue.records import HOUR, HOURS, Caps, ErrorGroup, ErrorGroups
 
 ERROR_SHOWN = 300
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -28,7 +28,7 @@ class Grouping(Reading):
     """Reads groups of dead letters; each step is bounded, whatever the table holds."""
 
     def error_groups(self, limit: int, caps: Caps) -> ErrorGroups:
-        with self.reporting():
+        with self.reading():
             kinds = [(name or "", self._moment(last_at) or _NEVER) for name, last_at in self._rows(statements.KINDS)]
             kinds.sort(key=itemgetter(0))
             kinds.sort(key=itemgetter(1), reverse=True)
@@ -36,7 +36,7 @@ class Grouping(Reading):
         return ErrorGroups(tuple(groups), more=len(kinds) > min(limit, statements.LOOKED_AT))
 
     def error_group(self, fingerprint: str, caps: Caps) -> ErrorGroup | None:
-        with self.reporting():
+        with self.reading():
             return next(iter(self._summed([fingerprint], caps)), None)
 
     def _summed(self, names: Sequence[str], caps: Caps) -> list[ErrorGroup]:
@@ -78,7 +78,7 @@ class Grouping(Reading):
                 "type": job_type,
                 "error": beginning or "",
                 "error_class": last_class or "",
-                "ending": Ending(last_ending) if last_ending else None,
+                "ending": ending_of(last_ending) if last_ending else None,
             }
             for job_id, job_type, beginning, last_class, last_ending in found
         }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from jobqueue.backends.sql import SqlBackend
@@ -61,7 +61,7 @@ class Intake:
         return self._backend.operate(work)
 
     def _introduce(self, source: str) -> None:
-        with self._backend.reporting():
+        with self._backend.reading():
             if not self._relays.filter(pk=source).exists():
                 self._relays.bulk_create([Relay(source=source, is_own=False)], ignore_conflicts=True)
 
@@ -72,21 +72,36 @@ class Intake:
         try:
             with transaction.atomic(using=self._backend.alias):
                 self._jobs.bulk_create(jobs, ignore_conflicts=True)
-        except (DataError, IntegrityError):
-            pass  # only one at a time tells which is in the way
+        except Exception as error:  # only one at a time tells which is in the way
+            if not self._backend.lies_in_row(error):
+                raise
         there = set(self._jobs.filter(pk__in=[job.pk for job in jobs]).values_list("pk", flat=True))
         refused = {job.pk: one for job in jobs if job.pk not in there and (one := self._store_alone(job))}
-        Attempt.objects.using(self._backend.alias).bulk_create(
-            [Attempt(**row) for row in batch.attempts if row["job_id"] not in refused], ignore_conflicts=True
-        )
+        history = [Attempt(**row) for row in batch.attempts if row["job_id"] not in refused]
+        if not self._is_kept(history):
+            for past in history:
+                self._is_kept([past])
         return refused
+
+    def _is_kept(self, history: Sequence[Attempt]) -> bool:
+        """Store the history of jobs; say whether the database took all of it."""
+        try:
+            with transaction.atomic(using=self._backend.alias):
+                Attempt.objects.using(self._backend.alias).bulk_create(history, ignore_conflicts=True)
+        except Exception as error:
+            if not self._backend.lies_in_row(error):
+                raise
+            return False
+        return True
 
     def _store_alone(self, job: Job) -> list[str] | None:
         """Store one job, or say why not."""
         try:
             with transaction.atomic(using=self._backend.alias):
                 job.save(using=self._backend.alias, force_insert=True)
-        except (DataError, IntegrityError) as error:
+        except Exception as error:
+            if not self._backend.lies_in_row(error):
+                raise
             return self._duplicate(job) or _kept(Dead("not relayed"), _told(error))
         return None
 

@@ -195,7 +195,10 @@ class MemoryOperating(MemoryRows):
         return self._each(ids, change)
 
     def cancel(self, ids: Sequence[str]) -> Handled:
-        return self._each(ids, self._cancel)
+        with self.atomic():
+            handled = self._each(ids, self._cancel)
+            asked = tuple(one for one in handled.done if self._rows[one].status is JobStatus.IN_PROGRESS)
+        return replace(handled, asked=asked)
 
     def _cancel(self, row: JobRecord) -> Refusal | None:
         if row.status not in sources(Move.CANCEL):

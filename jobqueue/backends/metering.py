@@ -10,12 +10,12 @@ from operator import or_
 from typing import Any
 
 from django.db import connections
-from django.db.models import Aggregate, JSONField, Max, Q, QuerySet, Sum
+from django.db.models import Aggregate, Max, Q, QuerySet, Sum
 
 from jobqueue.backends import depth_statements as statements
 from jobqueue.backends.enlisting import Enlisting
 from jobqueue.models import Metric
-from jobqueue.models.fields import as_utc
+from jobqueue.models.fields import DataField, as_utc
 from jobqueue.policy.histogram import merged, read, written
 from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, shared, spread
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Lengths, Part, Scope, Stretch, Tally
@@ -29,6 +29,9 @@ _COUNTED = (*ENDS, *_TIMES, *(f"{name}_{what}" for name in _TIMES for what in ("
 #: What a part is made of, in its order.
 _SUMMED = (*ENDS, "ran_count", "ran_sum")
 _UNIQUE = ("span", "begins_at", "queue", "type")
+#: What a column of counts holds, and a length that no queue has.
+_MOST = 2**31 - 1
+_BEYOND_ALL = 1e12
 #: How many rows that are out of date are deleted at once.
 _FORGET_AT_ONCE = 1_000
 
@@ -37,7 +40,7 @@ class _Gathered(Aggregate):
     """All values of a JSON column, in one array."""
 
     function = "jsonb_agg"
-    output_field = JSONField()
+    output_field = DataField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **others: Any) -> tuple[str, Any]:
         return self.as_sql(
@@ -64,24 +67,23 @@ class Metering(Enlisting):
         if not tallies:
             return True
         named = by_name(tallies)
-        with self.reporting():
+        with self.reading():
             places = self._made(_keys(moment, named))
         return self.operate(lambda: self._add(places, named))
 
     def sample(self, moment: datetime) -> bool:
         stretches = [(span, begin_of(moment, span)) for span in KEPT]
-        with self.reporting():
+        with self.reading():
             if self._within(stretches[:1]).filter(queue="", type="", queued__isnull=False).exists():
                 return True
-            # A row of another program may be no text; a claim puts it aside, and so does this.
-            now, depths = self.now(), self.unit(self.depths)
+            now, depths = self.now(), self.depths()
             found = met(depths, now)
             known = self._within(stretches).filter(Q(queued__gt=0) | Q(in_progress__gt=0)).values_list(*_UNIQUE)
             places = self._made({*_keys(moment, found), *known})  # what is empty by now was not before
         return self.operate(lambda: self._note(places, found) and self._forget(now))
 
     def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
-        with self.reporting():
+        with self.reading():
             paused = {(pause.scope, pause.name) for pause in self.pauses()}
             running = self._running(cap)
             each = shared(cap, len(self._found(statements.kinds(most))))
@@ -101,7 +103,7 @@ class Metering(Enlisting):
 
     def tallied(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         rows = self._since(span, since).filter(type=job_type).order_by("begins_at")
-        with self.reporting():
+        with self.reading():
             if job_type and not queue:
                 sums = {f"all_{name}": one for name, one in _OVER_QUEUES.items()}
                 found = rows.values("begins_at").annotate(**sums)
@@ -114,7 +116,7 @@ class Metering(Enlisting):
         rows = rows.filter(type=job_type) if job_type or by is Scope.QUEUE else rows.exclude(type="")
         rows = rows.filter(queue=queue) if queue else rows.exclude(queue="", type="")
         sums = {f"all_{name}": Sum(name) for name in _SUMMED}
-        with self.reporting():
+        with self.reading():
             return sorted(Part._make(row) for row in rows.values_list(by.value).annotate(**sums))
 
     # Rows
@@ -230,15 +232,25 @@ def _crowd(key: Key) -> tuple[int, datetime, str]:
 
 
 def _added(row: Mapping[str, Any], tally: Tally) -> dict[str, Any]:
-    found = {name: row[name] + getattr(tally, name) for name in ENDS}
+    found = {name: min(row[name] + getattr(tally, name), _MOST) for name in ENDS}
     for name in _TIMES:
         both = merged((_lengths(row, name), getattr(tally, name)))
-        found |= {name: written(both.buckets), f"{name}_count": both.number, f"{name}_sum": both.total}
+        found |= {name: written(both.buckets), f"{name}_count": min(both.number, _MOST), f"{name}_sum": both.total}
     return found
 
 
 def _lengths(row: Mapping[str, Any], name: str) -> Lengths:
-    return Lengths(read(row[name]), row[f"{name}_sum"])
+    return Lengths(read(row[name]), _amount(row[f"{name}_sum"]))
+
+
+def _amount(seconds: float) -> float:
+    """Read a length of time; one beyond all, which another program has written, counts for nothing."""
+    return seconds if abs(seconds) < _BEYOND_ALL else 0.0
+
+
+def _met(values: Iterable[Any]) -> tuple[int | None, int | None, float | None]:
+    queued, in_progress, oldest = values
+    return queued, in_progress, None if oldest is None else _amount(oldest)
 
 
 def _named(rows: Iterable[tuple[Any, ...]]) -> dict[Name, tuple[Any, ...]]:
@@ -259,11 +271,11 @@ def _stretch(row: Mapping[str, Any]) -> Stretch:
     counts = {name: row[name] for name in ENDS}
     waited, ran = (_lengths(row, name) for name in _TIMES)
     tally = Tally(row["queue"], row["type"], **counts, waited=waited, ran=ran)
-    return Stretch(row["begins_at"], tally, *(row[name] for name in Met._fields))
+    return Stretch(row["begins_at"], tally, *_met(row[name] for name in Met._fields))
 
 
 def _stretch_over_queues(job_type: str, row: Mapping[str, Any]) -> Stretch:
     counts = {name: row[f"all_{name}"] for name in ENDS}
-    waited, ran = (Lengths(read(*row[f"all_{name}"]), row[f"all_{name}_sum"]) for name in _TIMES)
+    waited, ran = (Lengths(read(*row[f"all_{name}"]), _amount(row[f"all_{name}_sum"])) for name in _TIMES)
     tally = Tally("", job_type, **counts, waited=waited, ran=ran)
-    return Stretch(row["begins_at"], tally, *(row[f"all_{name}"] for name in Met._fields))
+    return Stretch(row["begins_at"], tally, *_met(row[f"all_{name}"] for name in Met._fields))

@@ -38,7 +38,7 @@ class Operating(Grouping):
             with self.write():
                 return work()
 
-        with self.reporting():
+        with self.reading():
             return self.unit(in_transaction)
 
     def _locked(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -139,6 +139,7 @@ class Operating(Grouping):
             if JobStatus(row["status"]) not in sources(Move.CANCEL)
         ]
         live = [job_id for job_id, row in rows.items() if JobStatus(row["status"]) in sources(Move.CANCEL)]
+        running = tuple(job_id for job_id in live if rows[job_id]["status"] in _RUNNING)
         mine = Job.objects.using(self.alias).filter(pk__in=live)
         mine.filter(status=JobStatus.QUEUED.value).update(
             status=JobStatus.FAILED.value, end_reason="cancelled", completed_at=now, updated_at=now
@@ -146,7 +147,7 @@ class Operating(Grouping):
         mine.filter(status=JobStatus.IN_PROGRESS.value, cancel_requested_at=None).update(
             cancel_requested_at=now, updated_at=now
         )
-        return Handled(tuple(live), tuple(refused))
+        return Handled(tuple(live), tuple(refused), running)
 
     def purge(self, ids: Sequence[str]) -> Handled:
         return self.operate(lambda: self._purge(ids))

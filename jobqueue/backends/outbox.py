@@ -45,7 +45,7 @@ class Outbox:
 
     def is_empty(self) -> bool:
         """Say whether nothing waits."""
-        with self._backend.reporting():
+        with self._backend.reading():
             return not self._jobs.filter(_QUEUED).exists() and not self._jobs.filter(_ON_THEIR_WAY).exists()
 
     def take(self, limit: int) -> Batch:
@@ -81,7 +81,7 @@ class Outbox:
 
     def asked_to_stop(self, batch: Batch) -> list[str]:
         """List the jobs of a batch that an operator has cancelled since they are on their way."""
-        with self._backend.reporting():
+        with self._backend.reading():
             return list(self._held(batch.holder).exclude(cancel_requested_at=None).values_list("pk", flat=True))
 
     def close(self, batch: Batch, refused: Mapping[str, Refused], asked: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ class Outbox:
 
     def waiting(self) -> Waiting:
         """Count what waits, and tell since when."""
-        with self._backend.reporting():
+        with self._backend.reading():
             rows = self._jobs.filter(_QUEUED | _ON_THEIR_WAY)
             own = self._own().values_list("relayed_at", "lost_at", "error").first() or (None, None, "")
             return Waiting(rows.count(), rows.aggregate(oldest=Min("created_at"))["oldest"], *own)

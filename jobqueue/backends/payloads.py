@@ -39,7 +39,8 @@ class Holds(Func):
             extract = "" if compared is None else f" AND json_extract({column}, %s) = %s"
             terms.append(f"(json_type({column}, %s) IN ({kinds}){extract})")
             params += [path] if compared is None else [path, path, compared]
-        return f"({' OR '.join(terms) or '1 = 0'})", tuple(params)
+        # What another program's SQLite took for JSON, this one may not: it has a bound of depth of its own.
+        return f"CASE WHEN json_valid({column}) THEN {' OR '.join(terms) or '1 = 0'} ELSE 0 END", tuple(params)
 
 
 def _in_sqlite(value: object) -> tuple[str, object]:

@@ -16,6 +16,8 @@ from django.db import OperationalError, transaction
 
 from jobqueue.backends import postgresql_silence as silence
 from jobqueue.backends import postgresql_statements as statements
+from jobqueue.backends import postgresql_values as values
+from jobqueue.backends.crowd import WALKED_AT_ONCE, Group
 from jobqueue.backends.postgresql_wake import PostgresListener, channel_of
 from jobqueue.backends.sql import SqlBackend, refused, settlement_values
 from jobqueue.clock import SYSTEM, to_text
@@ -34,6 +36,9 @@ _NOT_PREPARED = (
     psycopg.errors.DuplicatePreparedStatement,
     psycopg.errors.FeatureNotSupported,
 )
+#: Classes of SQLSTATE that tell of the server or the session: connections, transactions, resources, locks, what is
+#: prepared, and its own faults.
+_OF_THE_SERVER = ("08", "0A", "25", "26", "28", "3D", "40", "53", "54", "55", "57", "58", "F0", "XX")
 #: Seconds for which turns go past locks after one that met some: longer than a worker leaves alone what was postponed,
 #: so that its next offer waits for nothing either.
 _WARY_FOR = 2.0
@@ -61,6 +66,15 @@ class PostgresBackend(SqlBackend):
             return self.clock.now()
         return as_utc(self._run(f"SELECT {_NOW}")[0][0], self.connection)
 
+    def lies_in_row(self, error: Exception) -> bool:
+        state = getattr(error.__cause__, "sqlstate", None) or ""
+        if not state or self.is_missing_table(error):
+            return super().lies_in_row(error)
+        return not state.startswith(_OF_THE_SERVER)  # what else there is, a trigger may have said
+
+    def check_deferred(self) -> None:
+        self.connection.check_constraints()
+
     def is_missing_table(self, error: Exception) -> bool:
         return getattr(error.__cause__, "sqlstate", None) == "42P01" and "job_queue" in str(error)
 
@@ -84,7 +98,7 @@ class PostgresBackend(SqlBackend):
 
     def _run(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
         moment = f"'{to_text(self.clock.now())}'::timestamptz" if self.clock else _NOW
-        with self.connection.cursor() as cursor:
+        with self.connection.cursor() as cursor, silence.sending(parameters):
             cursor.execute(statement.replace("@now", moment), parameters)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
@@ -112,7 +126,10 @@ class PostgresBackend(SqlBackend):
             statement = statements.cycle_statement(**variant, prepared=driver is not None)
             if driver is not None:
                 try:
-                    cursor = psycopg.Cursor(driver).execute(statement.replace("@now", _NOW), parameters, prepare=True)
+                    with silence.sending(parameters):
+                        cursor = psycopg.Cursor(driver).execute(
+                            statement.replace("@now", _NOW), parameters, prepare=True
+                        )
                 except _NOT_PREPARED as error:
                     self.owns_session = False
                     self.connection.close()
@@ -126,7 +143,7 @@ class PostgresBackend(SqlBackend):
         return bool(self.insert_all([draft]))
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
-        common, each = _common_and_each(drafts)
+        common, each = values.common_and_each(drafts)
         parameters = list(common.values())
         if each:
             rows = zip(*each.values(), strict=True)
@@ -135,18 +152,17 @@ class PostgresBackend(SqlBackend):
 
     # The worker's turn
 
-    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
-        with self.reporting():
-            if not settlements or self.in_atomic():
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        if not settlements or self.in_atomic():
+            return self._settle_and_claim(owner, settlements, request)
+        if self._wary_until <= (self.clock or SYSTEM).monotonic():
+            try:
                 return self._settle_and_claim(owner, settlements, request)
-            if self._wary_until <= (self.clock or SYSTEM).monotonic():
-                try:
-                    return self._settle_and_claim(owner, settlements, request)
-                except OperationalError as error:
-                    if not _is_locked(error):
-                        self._be_wary()  # where no time-out could be set, its silence may have been a lock
-                        raise
-            return self._go_past_locks(owner, settlements, request)
+            except OperationalError as error:
+                if not _is_locked(error):
+                    self._be_wary()  # where no time-out could be set, its silence may have been a lock
+                    raise
+        return self._go_past_locks(owner, settlements, request)
 
     def _settle_and_claim(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
         plain = all(one.move is Move.COMPLETE and not one.children and one.progress is None for one in settlements)
@@ -182,27 +198,48 @@ class PostgresBackend(SqlBackend):
 
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
         """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
-        by_group = self._crowded
+        by_group = self._crowd.is_met
+        if by_group and self._crowd.is_large and not self._crowd.is_known:
+            self._walk(request)
+        known = self._crowd.is_known
+        given: dict[str, Any] = {"owner": owner, "completions": values.completions(completions)}
+        if known:
+            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(request)])
+        if self.left_out:
+            given["left_out"] = list(self.left_out)
         rows = self._run_cycle(
-            {"owner": owner, "completions": _completions(completions)} | _request(request),
+            given | values.of_request(request),
             completing=bool(completions),
             by_group=by_group,
+            known=known,
+            sparing=bool(self.left_out),
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
-        self._crowded = any(row[statements.COUNT] for row in rows if row[0] == "blocked")
+        blocked = next(row for row in rows if row[0] == "blocked")
+        if not known:
+            self._crowd.met(blocked[statements.GROUPS] if by_group else 0, is_met=bool(blocked[statements.COUNT]))
         accepted = {(row[1], row[statements.COUNT]) for row in rows if row[0] == "settled"}
-        lapsed = any(row[0] == "lapsed" for row in rows)
-        if len(claims) < request.limit and (lapsed or (self._crowded and not by_group)):
+        lapsed = sum(row[0] == "lapsed" for row in rows)
+        if len(claims) < request.limit and (lapsed or (self._crowd.is_met and not by_group)):
             next_due: timedelta | None = timedelta(0)
         else:
-            next_due = next(_length(row[statements.SECONDS]) for row in rows if row[0] == "next due")
-        return Cycle(refused(completions, accepted), tuple(claims), next_due)
+            next_due = next(values.length(row[statements.SECONDS]) for row in rows if row[0] == "next due")
+        if blocked[statements.CHOSEN] > len(claims) + lapsed:  # a trigger may leave a row as it is, and say nothing
+            self.operate(lambda: self._obstacles.among_due(owner, request))
+        return self._crowd.told(Cycle(refused(completions, accepted), tuple(claims), next_due), request)
+
+    def _walk(self, request: ClaimRequest) -> None:
+        """Find the groups there are, which takes long where another program has made very many."""
+        rows = self._run(statements.WALK, {"most": WALKED_AT_ONCE + 1} | values.of_request(request))
+        count, wanted = rows[0][:2]
+        due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
+        self._crowd.walked(count, is_met=wanted < count, due=due, later=later)
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
         scheduled, created, expires, timeout, crashes = row[statements.SCHEDULED_AT :]
         moments = [moment and as_utc(moment, self.connection) for moment in (scheduled, created, expires)]
-        return Claim._make((*row[1 : statements.SCHEDULED_AT], *moments, _length(timeout), crashes))
+        return Claim._make((*row[1 : statements.SCHEDULED_AT], *moments, values.length(timeout), crashes))
 
     def settle(self, settlements: Sequence[Settlement]) -> set[tuple[str, int]]:
         accepted: set[tuple[str, int]] = set()
@@ -211,20 +248,17 @@ class PostgresBackend(SqlBackend):
         done = [one for one in settlements if one.move is Move.COMPLETE]
         rest = [one for one in settlements if one.move is not Move.COMPLETE]
         if done:
-            accepted.update(self._run(statements.COMPLETE, {"completions": _completions(done)}))
+            accepted.update(self._run(statements.COMPLETE, {"completions": values.completions(done)}))
         if rest:
-            rows = [settlement_values(one) | {"delay": _in_seconds(one.delay)} for one in rest]
+            rows = [settlement_values(one) | {"delay": values.in_seconds(one.delay)} for one in rest]
             accepted.update(self._run(statements.SETTLE, {"settlements": json.dumps(rows)}))
         return accepted
 
     # Leases
 
-    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
-        if not claims:
-            return Extension()
+    def renew(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
         rows = json.dumps([{"id": one.id, "fence": one.fence, "owner": one.owner} for one in claims])
-        with self.reporting():
-            answer = self._run(statements.EXTEND, {"claims": rows, "lease": lease.total_seconds()})
+        answer = self._run(statements.EXTEND, {"claims": rows, "lease": lease.total_seconds()})
         found = {(job_id, fence): (cancelled, extended) for job_id, fence, cancelled, extended in answer}
         held = [(one, found.get((one.id, one.fence))) for one in claims]
         return Extension(
@@ -235,12 +269,13 @@ class PostgresBackend(SqlBackend):
 
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         with self.reporting(), self.write():
-            ended = [judge(one) for one in self.ran_out(self._run(statements.RAN_OUT, {"limit": limit}))]
-            self.settle_and_remember(ended)
-            return Sweep(tuple(ended), self._end_expired(limit))
+            self._obstacles.forget()
+            rows = self._run(statements.RAN_OUT, {"limit": limit + len(self.left_out)})
+            expired = self.ran_out([row for row in rows if row[0] not in self.left_out])
+            return Sweep(tuple(self.settle_expired(expired, judge)), self.end_expired(limit))
 
-    def _end_expired(self, limit: int) -> tuple[str, ...]:
-        return tuple(row[0] for row in self._run(statements.EXPIRE, {"limit": limit}))
+    def expire(self, limit: int) -> list[str]:
+        return [row[0] for row in self._run(statements.EXPIRE, {"limit": limit})]
 
     # Wake-ups
 
@@ -257,51 +292,3 @@ class PostgresBackend(SqlBackend):
 def _is_locked(error: Exception) -> bool:
     """Tell a lock that was waited for too long from other trouble."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
-
-
-_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in statements.DRAFTED} | {
-    "timeout": lambda draft: _in_seconds(draft.timeout),
-    "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
-    "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
-    "delay": lambda draft: draft.delay.total_seconds() or None,
-}
-
-
-def _common_and_each(drafts: Sequence[Draft]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Read what drafts say: what is the same in all of them, and column by column what is not."""
-    common, each = {}, {}
-    for name, read in _SAID.items():
-        values = [read(draft) for draft in drafts]
-        if values.count(values[0]) < len(values):
-            each[name] = values
-        elif values[0] is not None:
-            common[name] = values[0]
-    return common, each
-
-
-def _completions(settlements: Sequence[Settlement]) -> str:
-    """Spell completions out by id and fence; of two offers for a claim the first."""
-    return json.dumps(
-        {
-            f"{one.id} {one.fence}": {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result}
-            for one in reversed(settlements)
-        }
-    )
-
-
-def _request(request: ClaimRequest) -> dict[str, Any]:
-    return {
-        "limit": request.limit,
-        "types": sorted(request.types),
-        "queues": None if request.queues is None else sorted(request.queues),
-        "lease": request.lease.total_seconds(),
-        "leases": json.dumps({name: lease.total_seconds() for name, lease in request.leases.items()}),
-    }
-
-
-def _in_seconds(length: timedelta | None) -> float | None:
-    return None if length is None else length.total_seconds()
-
-
-def _length(seconds: float | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -20,6 +22,21 @@ _CANCEL = 1.0
 #: libpq tries no connection for less.
 _SHORTEST_CONNECT = 2
 _NEVER = float("inf")
+#: A server takes in so many characters of a statement a second, though it may be slow; meanwhile it says nothing.
+_SLOWEST = 16 * 1024 * 1024
+
+_statement = threading.local()
+
+
+@contextmanager
+def sending(parameters: Any) -> Iterator[None]:
+    """Let a statement of this thread be silent for as much longer as its parameters are large."""
+    values = parameters.values() if isinstance(parameters, dict) else parameters or ()
+    _statement.size = sum(len(value) for value in values if isinstance(value, str))
+    try:
+        yield
+    finally:
+        _statement.size = 0
 
 
 def bound(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
@@ -63,6 +80,7 @@ def watch(driver: psycopg.Connection[Any], seconds: float) -> psycopg.Connection
 
     def watched(steps: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
         ready, silent_since = None, _NEVER
+        longest = seconds + getattr(_statement, "size", 0) / _SLOWEST
         while True:
             try:
                 wanted = steps.send(ready)
@@ -74,10 +92,10 @@ def watch(driver: psycopg.Connection[Any], seconds: float) -> psycopg.Connection
                 silent_since = _NEVER
                 continue
             silent_since = min(silent_since, SYSTEM.monotonic())
-            if SYSTEM.monotonic() - silent_since > seconds:
+            if SYSTEM.monotonic() - silent_since > longest:
                 _give_up(driver)
                 raise psycopg.OperationalError(
-                    f"the server has said nothing for {seconds:g} s: it is gone, or waits for a lock"
+                    f"the server has said nothing for {longest:.3g} s: it is gone, or waits for a lock"
                 )
 
     driver.wait = lambda steps, *rest, **named: wait(watched(steps), *rest, **named)  # type: ignore[method-assign]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from jobqueue.backends.sql import CLAIM_COLUMNS, HELD, RAN_OUT_COLUMNS
-from jobqueue.backends.sql import SETTLE as SETTLE_SET
+from jobqueue.backends.sql_statements import CLAIM_COLUMNS, COUNT_ATTEMPT, HAS_ROOM, HELD, LAPSE_SET, RAN_OUT_COLUMNS
+from jobqueue.backends.sql_statements import SETTLE as SETTLE_SET
 
 
 def _only(what: str, **known: str) -> str:
@@ -86,25 +86,26 @@ _MAY_RUN = """
     AND {row}.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))
     AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))
 """
-_IS_FRESH = "(expires_at IS NULL OR expires_at > @now)"
-_HAS_LAPSED = "expires_at <= @now"
+# What can neither be run nor ended.
+_SPARING = " AND id <> ALL(%(left_out)s)"
+_IS_FRESH = f"(expires_at IS NULL OR expires_at > @now) AND {HAS_ROOM}"
 
 # Locks the first rows in order, skipping those another worker holds. One arm per priority keeps each arm an index range
 # over job_queue_ready (priority, scheduled_at, id); a single range would walk every future job of a better priority.
 FIRST = f"""
 head AS MATERIALIZED (
     SELECT c.* FROM generate_series(1, 10) AS p(p) CROSS JOIN LATERAL (
-        SELECT id, queue, type, expires_at FROM job_queue
-         WHERE status = 'queued' AND priority > 0 AND priority = p.p AND scheduled_at <= @now
+        SELECT id, queue, type, expires_at, fence FROM job_queue
+         WHERE status = 'queued' AND priority > 0 AND priority = p.p AND scheduled_at <= @now@sparing
          ORDER BY scheduled_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS c LIMIT %(limit)s),
-mine AS MATERIALIZED (SELECT id, expires_at FROM head WHERE {_MAY_RUN.format(row="head")})
+mine AS MATERIALIZED (SELECT id, expires_at, fence FROM head WHERE {_MAY_RUN.format(row="head")})
 """
 # The same where others stand in the way: a skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at,
 # id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot serve these arms, for
 # they do not say `priority > 0`. The arms read unlocked, since locks would be taken group by group and not in order;
 # they read further than the limit, so that workers find something behind the locks of others.
-FIRST_OF_GROUPS = f"""
+_GROUPS = """
 groups AS (
     (SELECT queue, type, priority FROM job_queue WHERE status = 'queued' ORDER BY queue, type, priority LIMIT 1)
     UNION ALL
@@ -112,35 +113,62 @@ groups AS (
         SELECT queue, type, priority FROM job_queue
          WHERE status = 'queued' AND (queue, type, priority) > (g.queue, g.type, g.priority)
          ORDER BY queue, type, priority LIMIT 1) AS n),
-wanted AS MATERIALIZED (SELECT * FROM groups WHERE {_MAY_RUN.format(row="groups")}),
+"""
+# Where a walk through the groups takes long, those that the last one found.
+_KNOWN_GROUPS = """
+groups AS (SELECT * FROM json_to_recordset(%(groups)s::json) AS r(queue text, type text, priority smallint)),
+"""
+_WANTED = f"wanted AS MATERIALIZED (SELECT * FROM groups WHERE {_MAY_RUN.format(row='groups')})"
+_OF_WANTED = f"""{_WANTED},
 head AS MATERIALIZED (
     SELECT c.* FROM wanted AS w CROSS JOIN LATERAL (
         SELECT id, priority, scheduled_at FROM job_queue
          WHERE status = 'queued' AND queue = w.queue AND type = w.type AND priority = w.priority
-           AND scheduled_at <= @now
+           AND scheduled_at <= @now@sparing
          ORDER BY scheduled_at, id LIMIT greatest(4 * %(limit)s, 64)) AS c),
 mine AS MATERIALIZED (
     SELECT free.* FROM (SELECT id FROM head ORDER BY priority, scheduled_at, id) AS h CROSS JOIN LATERAL (
-        SELECT id, expires_at FROM job_queue AS j WHERE j.id = h.id AND j.status = 'queued' AND j.scheduled_at <= @now
+        SELECT id, expires_at, fence FROM job_queue AS j
+         WHERE j.id = h.id AND j.status = 'queued' AND j.scheduled_at <= @now
          FOR UPDATE SKIP LOCKED
     ) AS free LIMIT %(limit)s)
+"""
+FIRST_OF_GROUPS = _GROUPS + _OF_WANTED
+FIRST_OF_KNOWN_GROUPS = _KNOWN_GROUPS + _OF_WANTED
+# How many groups there are, how many of them are open, and the first of these: the due ones in the order of their first
+# jobs, and those that will be by time.
+WALK = f"""
+WITH RECURSIVE {_GROUPS}{_WANTED},
+heads AS MATERIALIZED (
+    SELECT w.*, head.scheduled_at, head.id, head.scheduled_at <= @now AS is_due FROM wanted AS w CROSS JOIN LATERAL (
+        SELECT scheduled_at, id FROM job_queue
+         WHERE status = 'queued' AND queue = w.queue AND type = w.type AND priority = w.priority
+         ORDER BY scheduled_at, id LIMIT 1) AS head),
+first AS (
+    (SELECT * FROM heads WHERE is_due ORDER BY priority, scheduled_at, id LIMIT %(most)s)
+    UNION ALL
+    (SELECT * FROM heads WHERE NOT is_due ORDER BY scheduled_at, id LIMIT %(most)s))
+SELECT (SELECT count(*) FROM groups), (SELECT count(*) FROM wanted), is_due, queue, type, priority
+  FROM (SELECT 1) AS one LEFT JOIN first ON TRUE
 """
 # What came too late is ended as the claim meets it; else it would stand in the way of the next one.
 LAPSE = f"""
 lapsed AS (
-    UPDATE job_queue AS j SET status = 'failed', end_reason = 'expired', completed_at = @now, updated_at = @now
-     WHERE j.id = ANY(ARRAY(SELECT id FROM mine WHERE {_HAS_LAPSED})) RETURNING j.id)
+    UPDATE job_queue AS j SET {LAPSE_SET}, completed_at = @now, updated_at = @now
+     WHERE j.id = ANY(ARRAY(SELECT id FROM mine WHERE NOT ({_IS_FRESH}))) RETURNING j.id)
 """
 TAKE = f"""
 taken AS (
     UPDATE job_queue AS j SET status = 'in_progress', lease_owner = %(owner)s, started_at = @now, updated_at = @now,
            lease_until = @now + coalesce((%(leases)s::json ->> j.type)::float8, %(lease)s) * interval '1 second',
-           attempts = j.attempts + 1, fence = j.fence + 1, cancel_requested_at = NULL, end_reason = NULL
+           attempts = {COUNT_ATTEMPT}, fence = j.fence + 1, cancel_requested_at = NULL, end_reason = NULL
      WHERE j.id = ANY(ARRAY(SELECT id FROM mine WHERE {_IS_FRESH})) RETURNING {CLAIM_COLUMNS})
 """
 COLUMNS = CLAIM_COLUMNS.split(", ")
 SCHEDULED_AT = 1 + COLUMNS.index("scheduled_at")
 COUNT = 1 + COLUMNS.index("fence")
+GROUPS = 1 + COLUMNS.index("attempts")
+CHOSEN = 1 + COLUMNS.index("crash_count")
 SECONDS = 1 + COLUMNS.index("timeout")
 
 #: Milliseconds that a worker's statement waits for what others have locked. Hardly any verb takes longer, and a turn
@@ -171,7 +199,12 @@ _RETURN_NEXT_DUE = _only(
                   AND scheduled_at > @now ORDER BY scheduled_at LIMIT 1) AS c) END""",
 )
 _RETURN_LAPSED = _only("lapsed", id="id") + " FROM lapsed"
-_RETURN_BLOCKED = _only("blocked", fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})")
+_RETURN_BLOCKED = _only(
+    "blocked",
+    fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})",
+    attempts="(SELECT count(*) FROM {all})",
+    crash_count="(SELECT count(*) FROM mine)",
+)
 
 # Over job_queue_leased (lease_until). A row that its own handler's transaction has locked is about to be settled.
 # The rows of a batch that more than one statement writes, locked in the order of ids like an operator's.
@@ -207,10 +240,13 @@ SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS
 
 
 @cache
-def cycle_statement(*, completing: bool, by_group: bool, prepared: bool) -> str:
+def cycle_statement(*, completing: bool, by_group: bool, known: bool, sparing: bool, prepared: bool) -> str:
     """Put a cycle's statement together."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
-    steps = [FIRST_OF_GROUPS if by_group else FIRST, TAKE, LAPSE]
+    first = (FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS if by_group else FIRST).replace(
+        "@sparing", _SPARING if sparing else ""
+    )
+    steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
         # Answered first, and so done first: it waits for locked rows, and must hold none of the claim's while it does.

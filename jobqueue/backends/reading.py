@@ -7,17 +7,21 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import timedelta
+from math import isnan
 from typing import Any
 
 from django.db.models import Count, Min, Q, QuerySet
 
 from jobqueue.backends.base import Backend
 from jobqueue.backends.matching import in_status, matching
+from jobqueue.errors import LONGEST_DURATION
 from jobqueue.models import Attempt, Job
 from jobqueue.models import Pause as PauseRow
 from jobqueue.records import DeadLetters, Ending, Filter, JobRecord, PastAttempt, Pause, QueueStats, Scope
 from jobqueue.states import JobStatus
 
+#: A newer release, or another program, may know more of them.
+_ENDINGS = frozenset(ending.value for ending in Ending)
 _JOB_COLUMNS = tuple(one.name for one in fields(JobRecord) if one.name != "history")
 
 
@@ -27,11 +31,11 @@ class Reading(Backend):
     alias: str
 
     @abstractmethod
-    def reporting(self) -> AbstractContextManager[None]:
-        """Turn a missing table into one sentence that tells to migrate."""
+    def reading(self) -> AbstractContextManager[None]:
+        """Read whatever another program has written; where the table is missing, say in one sentence to migrate."""
 
     def get(self, job_id: str) -> JobRecord | None:
-        with self.reporting():
+        with self.reading():
             row = Job.objects.using(self.alias).filter(pk=job_id).values(*_JOB_COLUMNS).first()
             if row is None:
                 return None
@@ -40,7 +44,7 @@ class Reading(Backend):
 
     def stats(self) -> list[QueueStats]:
         now = self.now()
-        with self.reporting():
+        with self.reading():
             queued = in_status(self.alias, JobStatus.QUEUED).values("queue", "type")
             waiting = queued.annotate(
                 all=Count("pk"),
@@ -53,18 +57,18 @@ class Reading(Backend):
             return [_stats(name, by_name.get(name), busy.get(name, 0)) for name in sorted({*by_name, *busy})]
 
     def dead_letters(self) -> list[DeadLetters]:
-        with self.reporting():
+        with self.reading():
             rows = in_status(self.alias, JobStatus.DEAD_LETTER).values("queue", "type").annotate(count=Count("pk"))
             return [DeadLetters(**row) for row in rows.order_by("queue", "type")]
 
     def find(
         self, wanted: Filter, limit: int, after_id: str | None = None, newest_first: bool = False
     ) -> list[JobRecord]:
-        with self.reporting():
+        with self.reading():
             return [_record(row) for row in self._page(wanted, limit, after_id, newest_first).values(*_JOB_COLUMNS)]
 
     def find_ids(self, wanted: Filter, limit: int, after_id: str | None = None) -> list[str]:
-        with self.reporting():
+        with self.reading():
             return list(self._page(wanted, limit, after_id).values_list("pk", flat=True))
 
     def _page(self, wanted: Filter, limit: int, after_id: str | None, newest_first: bool = False) -> QuerySet[Job]:
@@ -74,26 +78,36 @@ class Reading(Backend):
         return rows[:limit]
 
     def count(self, wanted: Filter, cap: int | None = None) -> int:
-        with self.reporting():
+        with self.reading():
             return matching(self.alias, wanted).order_by().values("pk")[:cap].count()
 
     def ahead_of(self, job: JobRecord, cap: int) -> int:
         sooner = Q(scheduled_at__lt=job.scheduled_at) | Q(scheduled_at=job.scheduled_at, pk__lt=job.id)
         better = Q(priority__lt=job.priority) | Q(sooner, priority=job.priority)
-        with self.reporting():
+        with self.reading():
             due = in_status(self.alias, JobStatus.QUEUED).filter(better, priority__gt=0, scheduled_at__lte=self.now())
             for pause in self.pauses():
                 due = due.exclude(**{pause.scope.value: pause.name})
             return due.values("pk")[:cap].count()
 
     def pauses(self) -> list[Pause]:
-        with self.reporting():
-            rows = PauseRow.objects.using(self.alias).order_by("scope", "name")
+        with self.reading():
+            known = [scope.value for scope in Scope]  # a newer release may have more of them
+            rows = PauseRow.objects.using(self.alias).filter(scope__in=known).order_by("scope", "name")
             return [Pause(Scope(row.scope), row.name, row.reason, row.paused_at) for row in rows]
 
 
+def ending_of(value: str) -> Ending:
+    """Read how an attempt ended."""
+    return Ending(value) if value in _ENDINGS else Ending.FAILED
+
+
 def _seconds(value: float | None) -> timedelta | None:
-    return None if value is None else timedelta(seconds=value)
+    """Read a length of time; another program may have written one that is beyond all."""
+    if value is None or isnan(value):
+        return None
+    longest = LONGEST_DURATION.total_seconds()
+    return timedelta(seconds=max(-longest, min(value, longest)))
 
 
 def _record(row: Mapping[str, Any], history: tuple[PastAttempt, ...] = ()) -> JobRecord:
@@ -112,7 +126,7 @@ def _past(row: Attempt) -> PastAttempt:
         fence=row.fence,
         attempt=row.attempt,
         owner=row.owner,
-        ending=Ending(row.ending),
+        ending=ending_of(row.ending),
         error_class=row.error_class,
         message=row.message,
         traceback=row.traceback,

@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import OperationalError, ProgrammingError
 
+from jobqueue import foreign_json
+from jobqueue.backends.crowd import Crowd
+from jobqueue.backends.drafts import Drafts
+from jobqueue.backends.matching import in_status
+from jobqueue.backends.obstacles import Obstacles
 from jobqueue.backends.wake import Producer
 from jobqueue.backends.watching import Watching
 from jobqueue.clock import Clock
 from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost, NotMigrated
 from jobqueue.models import Attempt, Job
-from jobqueue.records import Admission, Draft, Expired, Followed, Receipt, Settled, Settlement
-from jobqueue.states import ACTIVE, MOVES, Move
-
-CHUNK = 1_000
-_KEY_TRIES = 10
-
-INSERT_COLUMNS = (
-    "id, type, queue, priority, payload, payload_version, idempotency_key, unique_key, max_retries, tenant, "
-    "workspace, parent_id, timeout, context, expires_at, scheduled_at, created_at, updated_at"
+from jobqueue.records import (
+    Claim,
+    ClaimRequest,
+    Cycle,
+    Draft,
+    Expired,
+    Extension,
+    Followed,
+    Receipt,
+    Settled,
+    Settlement,
 )
-
-#: In the order of ``Claim``.
-CLAIM_COLUMNS = (
-    "id, type, queue, payload, payload_version, attempts, max_retries, fence, lease_owner, tenant, workspace, "
-    "parent_id, context, priority, scheduled_at, created_at, expires_at, timeout, crash_count"
-)
-
-#: The fence: only the holder of the job's newest claim passes, and only while it holds it. coalesce() keeps Postgres
-#: from using statistics of the two columns: it would expect that hardly any row has a lease owner, put that side of the
-#: join outside, and compare every settlement with every running job.
-HELD = (
-    "j.id = v.id AND j.fence = v.fence "
-    "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"
-)
-
-RAN_OUT_COLUMNS = "id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, queue"
-
-#: A job whose holder offers anything but completion. Where an operator asked it to stop, it does not go back.
-_GOES_BACK = "v.target = 'queued' AND j.cancel_requested_at IS NULL"
-SETTLE = f"""
-    status = CASE WHEN v.target = 'queued' AND j.cancel_requested_at IS NOT NULL THEN 'failed' ELSE v.target END,
-    end_reason = CASE WHEN {_GOES_BACK} THEN NULL WHEN v.target = 'queued' THEN 'cancelled' ELSE v.end_reason END,
-    scheduled_at = CASE WHEN {_GOES_BACK} THEN coalesce(v.due_at, j.scheduled_at) ELSE j.scheduled_at END,
-    started_at = CASE WHEN {_GOES_BACK} THEN NULL ELSE j.started_at END,
-    completed_at = CASE WHEN {_GOES_BACK} THEN NULL ELSE v.now END,
-    result = v.result,
-    error = coalesce(v.error, j.error),
-    error_fingerprint = coalesce(v.fingerprint, j.error_fingerprint),
-    attempts = j.attempts - v.refund,
-    crash_count = j.crash_count + v.crashed,
-    lease_owner = NULL, lease_until = NULL, updated_at = v.now
-"""
+from jobqueue.states import MOVES, JobStatus, Move
 
 
 class SqlBackend(Watching):
@@ -69,8 +45,9 @@ class SqlBackend(Watching):
         self.alias = alias
         self.clock = clock
         self._producer = Producer()
-        #: Whether the last claim met jobs to leave alone: the next one then goes group by group.
-        self._crowded = False
+        self._obstacles = Obstacles(self)
+        self._drafts = Drafts(self)
+        self._crowd = Crowd()
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -97,17 +74,108 @@ class SqlBackend(Watching):
                 raise NotMigrated(self.alias) from error
             raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self.reporting(), self.any_text():
+            yield
+
     @abstractmethod
     def is_missing_table(self, error: Exception) -> bool:
         """Tell a missing table from other trouble."""
+
+    def check_deferred(self) -> None:
+        """Have the database check now what it would check at the end of the transaction."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        return self._obstacles.left_out
+
+    # The worker's verbs, and what they do where a row makes one fail for all others
+
+    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
+        with self.reporting():
+            try:
+                return self.turn(owner, settlements, request)
+            except Exception as error:
+                if request is None or self.in_atomic() or not self.lies_in_row(error):
+                    raise
+                settled = self.turn(owner, settlements, None) if settlements else Cycle()
+                if not self.operate(lambda: self._obstacles.among_due(owner, request)):
+                    raise
+            return replace(settled, next_due=timedelta(0))
+
+    @abstractmethod
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        """Settle and claim, or fail as a whole."""
+
+    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+        if not claims:
+            return Extension()
+        with self.reporting():
+            try:
+                return self.renew(claims, lease)
+            except Exception as error:
+                if self.in_atomic() or not self.lies_in_row(error):
+                    raise
+                return Extension.joined([self._renew_alone(claim, lease) for claim in claims])
+
+    @abstractmethod
+    def renew(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+        """Extend claims, or fail as a whole."""
+
+    def _renew_alone(self, claim: Claim, lease: timedelta) -> Extension:
+        try:
+            return self.renew([claim], lease)
+        except Exception as error:
+            if not self.lies_in_row(error):
+                raise
+            return Extension(skipped=(claim,))
+
+    def settle_expired(self, expired: Sequence[Expired], judge: Callable[[Expired], Settlement]) -> list[Settlement]:
+        """Settle leases that ran out; one that cannot be settled is in the way of no other. Say what was settled."""
+        ended = {one.id: judge(one) for one in expired}
+        if not ended:
+            return []
+        try:
+            with transaction.atomic(using=self.alias):
+                self.settle_and_remember(list(ended.values()))
+        except Exception as error:
+            if not self.lies_in_row(error):
+                raise
+            done = self._obstacles.among(list(ended), lambda job_id: self.settle_and_remember([ended[job_id]]))
+            return [ended[job_id] for job_id in done]
+        return list(ended.values())
+
+    def end_expired(self, limit: int) -> tuple[str, ...]:
+        """End queued jobs past their expiry; one that cannot be ended is in the way of no other."""
+        try:
+            with transaction.atomic(using=self.alias):
+                return tuple(self.expire(limit))
+        except Exception as error:
+            if not self.lies_in_row(error):
+                raise
+        queued = in_status(self.alias, JobStatus.QUEUED).filter(expires_at__lte=self.now())
+        free = queued.order_by("expires_at").select_for_update(skip_locked=True)
+        ids = list(free.values_list("pk", flat=True)[:limit])
+        return tuple(self._obstacles.among([one for one in ids if one not in self.left_out], self._expire_alone))
+
+    @abstractmethod
+    def expire(self, limit: int) -> list[str]:
+        """End queued jobs past their expiry, or fail as a whole."""
+
+    def _expire_alone(self, job_id: str) -> None:
+        now = self.now()
+        Job.objects.using(self.alias).filter(pk=job_id, status=JobStatus.QUEUED.value).update(
+            status=JobStatus.FAILED.value, end_reason="expired", completed_at=now, updated_at=now
+        )
 
     # Enqueueing
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Receipt]:
         with self.reporting():
             if len(drafts) == 1:
-                return [self.unit(lambda: self._admit(drafts[0]))]
-            return self.unit(lambda: self._admit_all(drafts)) if drafts else []
+                return [self.unit(lambda: self._drafts.admit(drafts[0]))]
+            return self.unit(lambda: self._drafts.admit_all(drafts)) if drafts else []
 
     @abstractmethod
     def insert(self, draft: Draft) -> bool:
@@ -116,58 +184,6 @@ class SqlBackend(Watching):
     @abstractmethod
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         """Store drafts in few statements; return the ids of those that no key was in the way of."""
-
-    def _admit(self, draft: Draft) -> Receipt:
-        for _ in range(_KEY_TRIES):
-            if self.insert(draft):
-                return Receipt(draft.id, Admission.CREATED)
-            # Whoever holds the key; or the draft was stored before, and its job holds its key no more.
-            holders = self._holders([draft]) or self._holders([replace(draft, idempotency_key=None, unique_key=None)])
-            if holders:
-                return _existing(draft, next(iter(holders.values())))
-        raise JobQueueError(f"The key of the {draft.type!r} job changed hands {_KEY_TRIES} times; enqueue it again.")
-
-    def _admit_all(self, drafts: Sequence[Draft]) -> list[Receipt]:
-        # In key order, so that two bulks with common keys wait for each other in the same order: no deadlock.
-        ordered = sorted(drafts, key=_key)
-        with self.write():
-            chunks = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
-            created = set[str]().union(*(self.insert_all(chunk) for chunk in chunks))
-            rest = [draft for draft in drafts if draft.id not in created]
-            holders = self._holders(rest) if rest else {}
-            receipts = {
-                draft.id: _existing(draft, holders[_key(draft)]) if _key(draft) in holders else self._admit(draft)
-                for draft in rest
-            }
-        return [receipts.get(draft.id) or self._first(draft, created) for draft in drafts]
-
-    @staticmethod
-    def _first(draft: Draft, created: set[str]) -> Receipt:
-        """Say that a draft made its job; one that is listed twice meets itself the second time."""
-        outcome = Admission.CREATED if draft.id in created else Admission.EXISTING
-        created.discard(draft.id)
-        return Receipt(draft.id, outcome)
-
-    def _holders(self, drafts: Sequence[Draft]) -> dict[tuple[str, str], tuple[str, str, str]]:
-        """Read who holds the drafts' keys: id, type and payload, by column and key."""
-        found: dict[tuple[str, str], tuple[str, str, str]] = {}
-        active = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
-        for column, condition in (
-            ("idempotency_key", ""),
-            ("unique_key", f" AND status IN ({active})"),
-            ("id", ""),
-        ):
-            keys = [key for name, key in map(_key, drafts) if name == column]
-            for start in range(0, len(keys), CHUNK):
-                part = keys[start : start + CHUNK]
-                marks = ", ".join(["%s"] * len(part))
-                with self.connection.cursor() as cursor:
-                    cursor.execute(
-                        f"SELECT {column}, id, type, payload FROM job_queue WHERE {column} IN ({marks}){condition}",
-                        part,
-                    )
-                    found.update({(column, row[0]): (row[1], row[2], row[3]) for row in cursor.fetchall()})
-        return found
 
     # Settling
 
@@ -201,20 +217,20 @@ class SqlBackend(Watching):
 
     def _report(self, job_id: str, fence: int, text: str) -> None:
         """Store how far an attempt came that has just been settled, and whose row is locked by that."""
-        Job.objects.using(self.alias).filter(pk=job_id, fence=fence).update(progress=json.loads(text))
+        Job.objects.using(self.alias).filter(pk=job_id, fence=fence).update(progress=foreign_json.read(text))
 
     def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:
         """Store follow-up jobs. Where one of them cannot be, each goes by itself: it shall harm no other."""
         if not children:
             return ()
         try:
-            return tuple(map(Followed, children, self._admit_all(children)))
+            return tuple(map(Followed, children, self._drafts.admit_all(children)))
         except IdempotencyMismatch:
             return tuple(self._follow_alone(child) for child in children)
 
     def _follow_alone(self, child: Draft) -> Followed:
         try:
-            return Followed(child, self._admit_all([child])[0])
+            return Followed(child, self._drafts.admit_all([child])[0])
         except IdempotencyMismatch as error:
             return Followed(child, None, str(error))
 
@@ -295,15 +311,3 @@ def settlement_values(settlement: Settlement) -> dict[str, Any]:
         "refund": int(rule.refunds),
         "crashed": int(settlement.move is Move.QUARANTINE),
     }
-
-
-def _key(draft: Draft) -> tuple[str, str]:
-    """The column and value under which a draft may meet an older job; without a key, its own id."""
-    return draft.key or ("id", draft.id)
-
-
-def _existing(draft: Draft, holder: tuple[str, str, str]) -> Receipt:
-    job_id, job_type, payload = holder
-    if job_type != draft.type:
-        raise IdempotencyMismatch(_key(draft)[1], job_id, job_type, draft.type)
-    return Receipt(job_id, Admission.EXISTING, payload_differs=json.loads(payload) != json.loads(draft.payload))

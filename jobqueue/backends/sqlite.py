@@ -6,27 +6,35 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from operator import itemgetter
-from sqlite3 import Connection
+from sqlite3 import SQLITE_ERROR, Connection
 from typing import Any, TypeVar, cast
 
 from django.db import transaction
 
-from jobqueue.backends import sqlite_busy, sqlite_unreadable
+from jobqueue.backends import sqlite_busy, sqlite_claims, sqlite_unreadable
 from jobqueue.backends import sqlite_statements as statements
 from jobqueue.backends.sql import SqlBackend, settlement_values
 from jobqueue.backends.sqlite_wake import SqliteListener, send_wake_up
 from jobqueue.clock import SYSTEM, Clock, from_text, to_text
-from jobqueue.records import Claim, ClaimRequest, Cycle, Draft, Expired, Extension, Settled, Settlement, Sweep
+from jobqueue.records import (
+    Claim,
+    ClaimRequest,
+    Cycle,
+    Draft,
+    Expired,
+    Extension,
+    Filter,
+    JobRecord,
+    Settled,
+    Settlement,
+    Sweep,
+)
 from jobqueue.states import Move
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 
 _AT_LEAST = timedelta(milliseconds=1)
-
-#: Where a row has them: the row id comes first, then the columns of a claim.
-_ID = 1
-_SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
 
 
 class SqliteBackend(SqlBackend):
@@ -44,6 +52,14 @@ class SqliteBackend(SqlBackend):
 
     def is_missing_table(self, error: Exception) -> bool:
         return "no such table: job_queue" in str(error)
+
+    def any_text(self) -> AbstractContextManager[None]:
+        return sqlite_unreadable.as_far_as_text(self.connection)
+
+    def lies_in_row(self, error: Exception) -> bool:
+        code = getattr(error.__cause__, "sqlite_errorcode", None)
+        is_plain = code == SQLITE_ERROR and not self.is_missing_table(error)  # what a trigger computes may fail so
+        return super().lies_in_row(error) or is_plain or sqlite_unreadable.is_told_by(error)
 
     def unit(self, work: Callable[[], T]) -> T:
         return sqlite_unreadable.patiently_past(self.connection, work, self.patience, self.now)
@@ -63,6 +79,16 @@ class SqliteBackend(SqlBackend):
         connection.ensure_connection()
         with connection.wrap_database_errors:
             yield cast(Connection, connection.connection)
+
+    def find(
+        self, wanted: Filter, limit: int, after_id: str | None = None, newest_first: bool = False
+    ) -> list[JobRecord]:
+        found = super().find(wanted, limit, after_id, newest_first)
+        return [one for one in found if after_id is None or (one.id < after_id if newest_first else one.id > after_id)]
+
+    def find_ids(self, wanted: Filter, limit: int, after_id: str | None = None) -> list[str]:
+        # An id that is not UTF-8 is read as another text, behind which it would be found again, for ever.
+        return [one for one in super().find_ids(wanted, limit, after_id) if after_id is None or one > after_id]
 
     # Enqueueing
 
@@ -91,18 +117,18 @@ class SqliteBackend(SqlBackend):
 
     # The worker's turn
 
-    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
         def work() -> Cycle:
             with self.write(), self._driver() as driver:
                 settled = self.settle_and_remember(settlements)
                 claims, lapsed = self._claim(driver, owner, request) if request else ([], False)
             next_due = timedelta(0) if lapsed else self._next_due(request, claims)
-            return Cycle(settled.refused, tuple(claims), next_due, settled.followed)
+            cycle = Cycle(settled.refused, tuple(claims), next_due, settled.followed)
+            return self._crowd.told(cycle, request)
 
-        with self.reporting():
-            if not settlements and not self._is_anything_due():
-                return Cycle(next_due=self._next_due(request, []))  # an idle turn never asks for the write lock
-            return self.unit(work)
+        if not settlements and not self._is_anything_due():
+            return Cycle(next_due=self._next_due(request, []))  # an idle turn never asks for the write lock
+        return self.unit(work)
 
     def settle_and_remember(self, settlements: Sequence[Settlement]) -> Settled:
         plain = all(one.move is Move.COMPLETE and not one.children and one.progress is None for one in settlements)
@@ -142,15 +168,15 @@ class SqliteBackend(SqlBackend):
             return bool(driver.execute(statements.IS_DUE, {"now": to_text(self.now())}).fetchone()[0])
 
     def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
-        """Take the first jobs, end those of them that came too late, and say whether there were such."""
+        """Take the first jobs, end those of them that it may not take, and say whether there were such."""
         now = self.now()
         written = to_text(now)
-        found = [(row[0], _claim(row)) for row in self._choose(driver, owner, request, written)]
-        fresh = [(rowid, claim) for rowid, claim in found if claim.expires_at is None or claim.expires_at > now]
+        found = [(row[0], sqlite_claims.claim_of(row)) for row in self._choose(driver, owner, request, written)]
+        fresh = [(rowid, claim) for rowid, claim in found if sqlite_claims.is_fresh(claim, now)]
         ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
-        driver.executemany(
-            statements.TAKE, [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
-        )
+        rows = [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
+        if driver.executemany(statements.TAKE, rows).rowcount < len(rows):
+            raise ValueError("the database left a job as it was that was to be claimed")  # so does a trigger's IGNORE
         if len(fresh) < len(found):
             taken = {rowid for rowid, _ in fresh}
             driver.executemany(
@@ -164,16 +190,32 @@ class SqliteBackend(SqlBackend):
         The plain range serves while nothing else stands at its head. Where something does, the claim goes group by
         group, until no group present is one to leave alone.
         """
-        pauses = set(driver.execute(statements.PAUSES).fetchall())
-        wanted = {"now": now, "limit": request.limit, "owner": owner}
-        if not self._crowded:
-            rows = driver.execute(statements.READY, wanted).fetchall()
-            if all(_may_run(request, pauses, *kind) for kind in {(row[3], row[2]) for row in rows}):
+        with self.any_text():
+            pauses = set(driver.execute(statements.PAUSES).fetchall())
+        wanted = {"now": now, "limit": request.limit + len(self.left_out), "owner": owner}
+        if not self._crowd.is_met:
+            rows = self._open(driver.execute(statements.READY, wanted), request.limit)
+            if all(sqlite_claims.may_run(request, pauses, *kind) for kind in {(row[3], row[2]) for row in rows}):
                 return rows
-        groups = list(_groups(driver))
-        open_to_us = [group for group in groups if _may_run(request, pauses, group[0], group[1])]
-        self._crowded = len(open_to_us) < len(groups)
-        return _first_of(driver, [group[:3] for group in open_to_us if group[3] <= now], wanted)
+        if not self._crowd.is_known:
+            self._walk(driver, request, pauses, now)
+        may_be_due = [one for one in self._crowd.open_to(request) if sqlite_claims.may_run(request, pauses, *one[:2])]
+        return self._open(sqlite_claims.first_of(driver, may_be_due, wanted), request.limit)
+
+    def _walk(self, driver: Connection, request: ClaimRequest, pauses: set[tuple[str, str]], now: str) -> None:
+        """Find the groups there are, which takes long where another program has made very many."""
+        groups = list(sqlite_claims.groups(driver))
+        heads = [head for head in groups if sqlite_claims.may_run(request, pauses, *head[0][:2])]
+        heads.sort(key=sqlite_claims.in_order)
+        due = [group for group, (due_at, _id) in heads if due_at <= now]
+        later = [group for group, _first in sorted(heads, key=itemgetter(1)) if _first[0] > now]
+        self._crowd.walked(len(groups), is_met=len(heads) < len(groups), due=due, later=later)
+
+    def _open(self, rows: Iterable[Row], limit: int) -> list[Row]:
+        """Keep the first rows that are not left out."""
+        if not self.left_out:
+            return list(rows)
+        return [row for row in rows if row[sqlite_claims.ID] not in self.left_out][:limit]
 
     def _next_due(self, request: ClaimRequest | None, claims: Sequence[Claim]) -> timedelta | None:
         if request is None or len(claims) == request.limit:
@@ -186,7 +228,7 @@ class SqliteBackend(SqlBackend):
 
     # Leases
 
-    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+    def renew(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
         def work() -> Extension:
             lost, cancelled = [], []
             with self.write(), self._driver() as driver:
@@ -200,21 +242,26 @@ class SqliteBackend(SqlBackend):
                         cancelled.append(claim)
             return Extension(lost=tuple(lost), cancelled=tuple(cancelled))
 
-        with self.reporting():
-            return self.unit(work) if claims else Extension()
+        return self.unit(work)
 
     def sweep(self, judge: Callable[[Expired], Settlement], limit: int = 500) -> Sweep:
         def work() -> Sweep:
             with self.write(), self._driver() as driver:
                 now = to_text(self.now())
-                expired = [row[0] for row in driver.execute(statements.EXPIRE, {"now": now, "limit": limit})]
-                rows = driver.execute(statements.RAN_OUT, (now, limit)).fetchall()
-                ended = [judge(one) for one in self._seen_twice(rows)]
-                self.settle_and_remember(ended)
-            return Sweep(tuple(ended), tuple(expired), look_again=len(ended) < len(rows))
+                self._obstacles.forget()
+                expired = self.end_expired(limit)
+                rows = driver.execute(statements.RAN_OUT, (now, limit + len(self.left_out))).fetchall()
+                rows = [row for row in rows if row[0] not in self.left_out]
+                ended = self.settle_expired(self._seen_twice(rows), judge)
+            return Sweep(tuple(ended), expired, look_again=len(ended) < len(rows))
 
         with self.reporting():
             return self.unit(work)
+
+    def expire(self, limit: int) -> list[str]:
+        with self._driver() as driver:
+            given = {"now": to_text(self.now()), "limit": limit}
+            return [row[0] for row in driver.execute(statements.EXPIRE, given)]
 
     def _seen_twice(self, rows: Sequence[Row]) -> list[Expired]:
         """Keep the leases that had run out at an earlier look too, with this look's write lock between the two.
@@ -253,49 +300,3 @@ def _settling(one: Settlement, now: datetime) -> tuple[str, Any]:
         return statements.COMPLETE, _completion(one, to_text(now))
     due_at = None if one.delay is None else to_text(now + one.delay)
     return statements.SETTLE, settlement_values(one) | {"now": to_text(now), "due_at": due_at}
-
-
-def _may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job_type: str) -> bool:
-    wanted = job_type in request.types and (request.queues is None or queue in request.queues)
-    return wanted and not (pauses and (("queue", queue) in pauses or ("type", job_type) in pauses))
-
-
-def _groups(driver: Connection) -> Iterator[tuple[str, str, int, str]]:
-    """Yield each queue, type and priority that has queued jobs, with the moment its first one is due."""
-    last: tuple[str, str, int] = ("", "", 0)
-    while found := driver.execute(statements.NEXT_GROUP, last).fetchone():
-        yield found
-        last = found[:3]
-
-
-def _first_of(driver: Connection, groups: Iterable[tuple[str, str, int]], wanted: dict[str, Any]) -> list[Row]:
-    """Pick the first jobs in order from some groups, best priority first; stop reading once there are enough."""
-    chosen: list[Row] = []
-    by_priority: dict[int, list[tuple[str, str, int]]] = {}
-    for group in groups:
-        by_priority.setdefault(group[2], []).append(group)
-    for priority in sorted(by_priority):
-        if len(chosen) >= wanted["limit"]:
-            break
-        arms = (
-            driver.execute(statements.READY_OF, wanted | {"queue": queue, "type": kind, "priority": priority})
-            for queue, kind, _ in by_priority[priority]
-        )
-        level = [row for arm in arms for row in arm]
-        chosen += sorted(level, key=itemgetter(_SCHEDULED_AT, _ID))
-    return chosen[: wanted["limit"]]
-
-
-def _claim(row: Row) -> Claim:
-    """Make a claim of a row id and the claim's columns."""
-    scheduled, created, expires, timeout, crashes = row[_SCHEDULED_AT:]
-    return Claim._make(
-        (
-            *row[_ID:_SCHEDULED_AT],
-            from_text(scheduled),
-            from_text(created),
-            from_text(expires) if expires else None,
-            timedelta(seconds=timeout) if timeout else None,
-            crashes,
-        )
-    )

@@ -110,6 +110,7 @@ def in_turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
         patiently(connection, begin)
         began = SYSTEM.monotonic()
         try:
+            _prove_that_it_writes(connection)
             yield
         except BaseException:
             work.__exit__(*sys.exc_info())
@@ -119,6 +120,13 @@ def in_turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
         finally:
             now = SYSTEM.monotonic()
             _room_until = now + min(_ROOM * (now - began), _MOST_ROOM)
+
+
+def _prove_that_it_writes(connection: BaseDatabaseWrapper) -> None:
+    """Raise for a file that can only be read: there, even a transaction that asks for the lock begins."""
+    with connection.wrap_database_errors:
+        driver: Any = connection.connection
+        driver.execute("DELETE FROM job_queue WHERE 0")
 
 
 def give_up_turn() -> None:

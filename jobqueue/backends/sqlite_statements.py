@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from jobqueue.backends.sql import CLAIM_COLUMNS, INSERT_COLUMNS, RAN_OUT_COLUMNS
-from jobqueue.backends.sql import HELD as HELD_BY
-from jobqueue.backends.sql import SETTLE as SETTLE_SET
+from jobqueue.backends.sql_statements import CLAIM_COLUMNS, COUNT_ATTEMPT, INSERT_COLUMNS, LAPSE_SET, RAN_OUT_COLUMNS
+from jobqueue.backends.sql_statements import HELD as HELD_BY
+from jobqueue.backends.sql_statements import SETTLE as SETTLE_SET
 from jobqueue.clock import to_text
 from jobqueue.records import Draft
 
@@ -23,22 +23,18 @@ UPDATE job_queue AS j SET status = 'completed', result = ?, completed_at = ?, up
 """
 SETTLE = f"UPDATE job_queue AS j SET {SETTLE_SET.replace('v.', ':')} WHERE {HELD}"
 EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {HELD} RETURNING cancel_requested_at"
-TAKE = """
+TAKE = f"""
 UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, started_at = ?, updated_at = ?,
-       attempts = attempts + 1, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
+       attempts = {COUNT_ATTEMPT}, fence = fence + 1, cancel_requested_at = NULL, end_reason = NULL
  WHERE rowid = ?
 """
-LAPSE = """
-UPDATE job_queue SET status = 'failed', end_reason = 'expired', completed_at = ?, updated_at = ? WHERE rowid = ?
-"""
+LAPSE = f"UPDATE job_queue SET {LAPSE_SET}, completed_at = ?, updated_at = ? WHERE rowid = ?"
 
 # What job_queue_ready asks of a query. Told that it is always true, SQLite does not take it for a range worth a
 # search: on an analysed table it would prefer that to `priority = …` and sort every job there is.
 _READY_INDEX = "likelihood(priority > 0, 1.0)"
 # A claim as it will be once the row is taken.
-_CLAIM = (
-    CLAIM_COLUMNS.replace("attempts", "attempts + 1").replace("fence", "fence + 1").replace("lease_owner", ":owner")
-)
+_CLAIM = CLAIM_COLUMNS.replace("attempts", COUNT_ATTEMPT).replace("fence", "fence + 1").replace("lease_owner", ":owner")
 # One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
 # would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
 _ARM = (
@@ -63,7 +59,7 @@ READY_OF = (
 # A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between. With
 # `> (…)` SQLite would seek to the group it leaves and walk through it.
 NEXT_GROUP = (
-    "SELECT queue, type, priority, scheduled_at FROM job_queue WHERE status = 'queued' "
+    "SELECT queue, type, priority, scheduled_at, id FROM job_queue WHERE status = 'queued' "
     "AND (queue, type, priority) >= (?, ?, ? + 1) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
 )
 NEXT_DUE = " UNION ALL ".join(

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import stat
-import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from select import select
@@ -16,7 +16,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue import conf
+from jobqueue import runtime
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM
 
@@ -25,44 +25,59 @@ logger = logging.getLogger("jobqueue")
 #: How often a listener asks SQLite whether another connection committed; it costs 3 µs.
 LOOK_EVERY = 0.025
 
-#: A socket's address has room for 108 bytes, the last of which is zero.
-_LONGEST_ADDRESS = 107
-
 
 def folder(connection: BaseDatabaseWrapper) -> Path:
     """Name the folder of this database's sockets; its parent belongs to this user alone."""
-    base = conf.get("RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return _folder(str(connection.settings_dict["NAME"]), base)
+    return Path(runtime.path(_name(connection)))
+
+
+def _name(connection: BaseDatabaseWrapper) -> str:
+    return _digest(os.fspath(connection.settings_dict["NAME"]))
 
 
 @lru_cache(maxsize=16)
-def _folder(database: str, base: str) -> Path:
-    digest = hashlib.sha256(os.path.realpath(database).encode()).hexdigest()[:16]
-    return Path(base) / f"jobqueue-{os.getuid()}" / digest
-
-
-def is_private(path: Path) -> bool:
-    """Make a folder if need be; say whether nobody else can enter it."""
-    path.mkdir(mode=0o700, exist_ok=True)
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+def _digest(database: str) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(database))).hexdigest()[:16]
 
 
 def send_wake_up(connection: BaseDatabaseWrapper) -> None:
-    """Send an empty datagram to every listener of this database; nobody waits, and nothing depends on it."""
+    """Send an empty datagram to every listener of this database; nobody waits, and nothing depends on it.
+
+    It raises nothing: the jobs are committed already, and found without it.
+    """
     try:
-        addresses = list(folder(connection).iterdir())
-    except OSError:
+        name = _name(connection)
+        place = runtime.opened(name)
+    except FileNotFoundError:
         return  # nobody ever listened here
+    except Exception:
+        logger.debug("No wake-up can be sent", exc_info=True)
+        return
+    try:
+        _send_to_all(place, runtime.path_of(place, name))
+    except OSError:
+        logger.debug("No wake-up can be sent", exc_info=True)
+    finally:
+        os.close(place)
+
+
+def _send_to_all(place: int, path: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.setblocking(False)
-        for address in addresses:
+        for name in os.listdir(place):
             try:
-                sender.sendto(b"", os.fspath(address))
+                sender.sendto(b"", socket.MSG_DONTWAIT, f"{path}/{name}")
             except ConnectionRefusedError:
-                address.unlink(missing_ok=True)  # its listener is dead
+                _remove_dead(place, name)
             except OSError:
-                continue  # its buffer is full, so it is awake; or it has just gone
+                continue  # its buffer is full, so it is awake; or it has just gone, or is something else
+
+
+def _remove_dead(place: int, name: str) -> None:
+    """Remove the socket of a dead listener. What else refuses a datagram, as any file does, is not ours to remove."""
+    with suppress(OSError):
+        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid():
+            os.unlink(name, dir_fd=place)
 
 
 class SqliteListener(Listener):
@@ -74,26 +89,28 @@ class SqliteListener(Listener):
         self._alias = alias
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self._address = self._bind()
+        self._name = self._bind()
         self._version = self._data_version()
 
-    def _bind(self) -> Path | None:
-        place = folder(connections[self._alias])
-        address = place / f"{os.getpid()}-{os.urandom(4).hex()}"
+    def _bind(self) -> str | None:
+        connection = connections[self._alias]
+        name = f"{os.getpid()}-{os.urandom(4).hex()}"
         try:
-            usable = len(os.fsencode(address)) <= _LONGEST_ADDRESS and is_private(place.parent) and is_private(place)
-        except OSError:
-            usable = False
-        if not usable:
+            place = runtime.opened(_name(connection), make=True)
+            try:
+                self._socket.bind(f"{runtime.path_of(place, _name(connection))}/{name}")
+            finally:
+                os.close(place)
+        except OSError as error:
             logger.warning(
-                "The folder %s cannot hold wake-up sockets (its name is too long, or it is not private to this user): "
-                "new jobs are found by polling every %s s. Set JOBQUEUE['RUNTIME_DIR'] to a folder of your own.",
-                place,
+                "The folder %s cannot hold wake-up sockets (%s): new jobs are found by polling every %s s. "
+                "Set JOBQUEUE['RUNTIME_DIR'] to a folder of your own.",
+                folder(connection),
+                error.strerror or error,
                 LOOK_EVERY,
             )
             return None
-        self._socket.bind(os.fspath(address))
-        return address
+        return name
 
     def _data_version(self) -> int:
         connection: Any = connections[self._alias]
@@ -127,7 +144,7 @@ class SqliteListener(Listener):
             return
 
     def self_test(self, timeout: float = 2.0) -> bool:
-        if self._address is None:
+        if self._name is None:
             return False
         send_wake_up(connections[self._alias])
         arrived = bool(select([self._socket], [], [], timeout)[0])
@@ -136,5 +153,11 @@ class SqliteListener(Listener):
 
     def close(self) -> None:
         self._socket.close()
-        if self._address is not None:
-            self._address.unlink(missing_ok=True)
+        if self._name is None:
+            return
+        with suppress(OSError):
+            place = runtime.opened(_name(connections[self._alias]))
+            try:
+                os.unlink(self._name, dir_fd=place)
+            finally:
+                os.close(place)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from jobqueue import foreign_json
 from jobqueue.backends.metering import Metering
 from jobqueue.models import Job
 from jobqueue.records import Claim, Extension, Progress
@@ -17,7 +17,7 @@ class Watching(Metering):
     def review(self, claims: Sequence[Claim]) -> Extension:
         if not claims:
             return Extension()
-        with self.reporting():
+        with self.reading():
             rows = Job.objects.using(self.alias).filter(pk__in=[one.id for one in claims])
             columns = ("id", "fence", "lease_owner", "status", "cancel_requested_at")
             found = {row[:4]: row[4] for row in rows.values_list(*columns)}
@@ -28,7 +28,7 @@ class Watching(Metering):
         )
 
     def held_by(self, owner: str) -> list[tuple[str, int]]:
-        with self.reporting():
+        with self.reading():
             rows = Job.objects.using(self.alias).filter(status=JobStatus.IN_PROGRESS.value, lease_owner=owner)
             return list(rows.values_list("id", "fence"))
 
@@ -41,7 +41,7 @@ class Watching(Metering):
                     held = Job.objects.using(self.alias).filter(
                         pk=one.id, fence=one.fence, lease_owner=one.owner, status=JobStatus.IN_PROGRESS.value
                     )
-                    held.update(progress=json.loads(one.report), updated_at=now)
+                    held.update(progress=foreign_json.read(one.report), updated_at=now)
             rest = {one.id for one in reports} - free
             locked = set(rows.filter(pk__in=rest).values_list("pk", flat=True)) if rest else set()  # or they are gone
             return tuple(one for one in reports if one.id in locked)

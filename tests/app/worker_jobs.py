@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -179,6 +180,13 @@ def _raise(error: BaseException) -> NoReturn:
     raise error
 
 
+def _garrulous() -> BaseException:
+    error = ValueError("password=x --token y " * 1_500_000)
+    error.add_note(str(error))
+    error.__cause__ = KeyError(str(error))
+    return error
+
+
 def _fork_and_die() -> None:
     """Die, and leave a child behind that has a copy of everything open here."""
     if os.fork() == 0:
@@ -190,6 +198,7 @@ def _fork_and_die() -> None:
 POISONS: dict[str, Any] = {
     "forks and dies": _fork_and_die,
     "closes all files": lambda: os.closerange(3, 1024),
+    "garrulous": lambda: _raise(_garrulous()),
     "long-winded": lambda: _raise(ValueError("password=" + "x" * 5_000_000)),
     "allocate": _allocate,
     "out of memory": _run_out,
@@ -222,7 +231,9 @@ async def poison_async(ctx: JobContext, which: str) -> None:
 
 USELESS: dict[str, Any] = {
     "an object": object(),
-    "a set of objects": {object()},
+    "a set": {1, 2},
+    "a decimal number": {"price": Decimal("1.50")},
+    "keys that fall together": {1: 1, "1": 2},
     "no number": float("nan"),
     "a NUL": "\0",
     "half a character": "\ud800",
@@ -285,3 +296,10 @@ def late_atomic(ctx: JobContext) -> str:
     with recorded(ctx):
         Group.objects.create(name=f"written by {ctx.job_id} {ctx.fence}")
         return "late"
+
+
+@job(atomic=True, retry=AT_ONCE, timeout=15)
+def note_atomic(ctx: JobContext) -> None:
+    """Begin and end in the transaction of the completion."""
+    with recorded(ctx):
+        return

@@ -286,6 +286,18 @@ def ill_advised() -> None:
     raise ValueError("the error of the handler")
 
 
+@job(retry=lambda attempt, rng: timedelta.max)
+def out_of_sight() -> None:
+    """Fail, under a policy that waits longer than there are dates."""
+    raise ValueError("the error of the handler")
+
+
+@job(retry=lambda attempt, rng: "soon")
+def out_of_mind() -> None:
+    """Fail, under a policy that says no time at all."""
+    raise ValueError("the error of the handler")
+
+
 # Signals
 
 SIGNALS = {

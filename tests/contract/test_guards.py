@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.models import QuerySet
 
-from jobqueue.backends import postgresql_statements, sql, sqlite, sqlite_statements
+from jobqueue.backends import drafts, postgresql_statements, sql, sql_statements, sqlite, sqlite_statements
 from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.models import Job
@@ -64,7 +64,7 @@ class Without:
 
     def early_write(self):
         """SQLite's: the sweep's first statement is a write, and so waits for the lock before anything is read."""
-        self.monkeypatch.setattr(sqlite_statements, "EXPIRE", "SELECT id FROM job_queue WHERE :now = 0 AND :limit = 0")
+        self.monkeypatch.setattr(sqlite.SqliteBackend, "end_expired", lambda _self, _limit: ())
 
     def row_locks(self):
         self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self, **_: self)
@@ -89,7 +89,8 @@ class Without:
         self.monkeypatch.setattr(sql.SqlBackend, "settle_and_remember", follow_all)
 
     def key_order(self):
-        self.monkeypatch.setattr(sql, "sorted", lambda items, key=None: list(items), raising=False)
+        for module in (drafts, sql):
+            self.monkeypatch.setattr(module, "sorted", lambda items, key=None: list(items), raising=False)
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_a_race_fails_on_sqlite_without_its_guard(race, without, name):
 
 
 def _postgres_mutants():
-    held = sql.HELD.removeprefix("j.id = v.id")
+    held = sql_statements.HELD.removeprefix("j.id = v.id")
     pauses = "AND head.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))"
     return {
         "claim_claim": [("FIRST", LOCK, "")],

@@ -14,7 +14,7 @@ import os
 import pytest
 from django.db import ProgrammingError
 
-from jobqueue.backends import postgresql_statements, sql, sqlite_statements
+from jobqueue.backends import postgresql_statements, sql_statements, sqlite_statements
 from jobqueue.states import JobStatus
 from tests.contract.test_guards import LOCK, SQLITE_HELD, SQLITE_HELD_BY_PLACE, WITHOUT_A_LOOK, Without
 from tests.simulation.borders import borders
@@ -82,7 +82,7 @@ def test_a_seed_is_the_same_steps_again(simulation):
 
 #: Within so many seeds a simulation finds out that a guard is missing.
 FOUND_WITHIN = 150
-POSTGRES_HELD = sql.HELD.removeprefix("j.id = v.id")
+POSTGRES_HELD = sql_statements.HELD.removeprefix("j.id = v.id")
 
 MUTANTS = {
     "default": {
