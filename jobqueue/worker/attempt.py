@@ -10,24 +10,43 @@ from datetime import timedelta
 from random import SystemRandom
 from typing import Any, NamedTuple
 
+from django.db import InterfaceError, InternalError, OperationalError
 from django.db.transaction import TransactionManagementError
 
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
-from jobqueue.errors import Cancel, Interrupted, LeaseLost, PayloadInvalid, PayloadTooNew, Snooze, StopReason
+from jobqueue.errors import (
+    Cancel,
+    Interrupted,
+    LeaseLost,
+    PayloadInvalid,
+    PayloadTooNew,
+    ResultRefused,
+    Snooze,
+    StopReason,
+    duration,
+)
 from jobqueue.handlers.carried import set_down
 from jobqueue.handlers.context import Drafting
-from jobqueue.handlers.payload import dump_result
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.observe.failures import failure_of
 from jobqueue.policy.retry import Exponential, RetryPolicy, decide, decide_cut_short
 from jobqueue.policy.settling import completed, released, settled
-from jobqueue.records import Assignment, Attempt, Decision, Draft, Ending, Followed, Settlement, Stopped
+from jobqueue.records import Again, Assignment, Attempt, Decision, Draft, Ending, Failure, Followed, Settlement, Stopped
+from jobqueue.records.outcome import MESSAGE_LIMIT, storable
+from jobqueue.worker import forks
 
 #: The system's own dice: those of two forked processes never fall alike.
 _dice = SystemRandom()
 _NO_POLICY = RetryPolicy()
 _USUAL = nullcontext()
+#: What says that the database is out of reach, or will not have a transaction begin.
+_TROUBLE = (OperationalError, InterfaceError, InternalError)
+_OUT_OF_REACH = f"{OperationalError.__module__}.{OperationalError.__qualname__}"
+#: Seconds until an attempt that could not begin is made again: twice as long after each, up to the last.
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+_MOST_DOUBLINGS = 6
 
 _ENDINGS: tuple[tuple[type[BaseException], Ending], ...] = (
     (Snooze, Ending.SNOOZED),
@@ -47,15 +66,22 @@ class Outcome(NamedTuple):
     stored: bool = False
     followed: tuple[Followed, ...] = ()
 
+    @property
+    def is_for_want_of_database(self) -> bool:
+        """Whether the attempt failed by what a database says that cannot be reached, or written to."""
+        failure = self.settlement.failure if self.settlement else None
+        return failure is not None and failure.error_class == _OUT_OF_REACH
+
 
 class Running:
     """An attempt while it runs; what its context asks for goes through here."""
 
-    __slots__ = ("_report", "assignment", "began", "children", "is_at_work", "kind", "reason", "reported")
+    __slots__ = ("_report", "assignment", "began", "children", "generation", "is_at_work", "kind", "reason", "reported")
 
     def __init__(self, assignment: Assignment, report: Callable[[Assignment, str], None]) -> None:
         self.assignment = assignment
         self.began = SYSTEM.monotonic()
+        self.generation = forks.generation
         #: Whether its turn has come; an atomic handler may wait in line before.
         self.is_at_work = False
         self.children: tuple[Draft, ...] = ()
@@ -75,13 +101,15 @@ class Running:
     def follow(self, target: Drafting | str, args: tuple[Any, ...], fields: dict[str, Any]) -> Draft:
         handler = registry.get(target) if isinstance(target, str) else target
         draft, own = handler.draft(*args, **fields), self.assignment
-        draft = replace(draft, parent_id=own.id, tenant=draft.tenant or own.tenant, workspace=own.workspace)
+        tenant = draft.tenant or own.tenant
+        inherited = own.workspace if tenant == own.tenant else None  # it is one of the tenant's
+        draft = replace(draft, parent_id=own.id, tenant=tenant, workspace=draft.workspace or inherited)
         self.children = (*self.children, draft)
         return draft
 
-    def completed(self, value: object) -> Settlement:
+    def completed(self, kind: JobType, value: object) -> Settlement:
         """Make of what the handler returned the settlement that stores it."""
-        made = completed(self.assignment, dump_result(value))
+        made = completed(self.assignment, kind.result.dump(value))
         return made._replace(children=self.children) if self.children else made
 
     def with_report(self, made: Settlement) -> Settlement:
@@ -97,7 +125,7 @@ def perform(running: Running) -> Outcome:
             if kind.atomic:
                 return _in_transaction(kind, running)
             running.is_at_work = True
-            return Outcome(running.completed(kind.call(running.assignment, running)))
+            return Outcome(running.completed(kind, _called(kind, running)))
     except BaseException as error:  # SystemExit too is the end of this attempt, and not of the worker
         return judged(running, error)
 
@@ -108,9 +136,34 @@ async def perform_async(running: Running) -> Outcome:
         kind = running.kind = registry.get(running.assignment.type)
         with _surroundings(running.assignment.context):
             running.is_at_work = True
-            return Outcome(running.completed(await kind.call(running.assignment, running)))
+            return Outcome(running.completed(kind, await _awaited(kind, running)))
     except BaseException as error:
         return judged(running, error)
+
+
+def _called(kind: JobType, running: Running) -> Any:
+    """Call a handler; a child that it forked ends here."""
+    try:
+        value = kind.call(running.assignment, running)
+    except BaseException as error:
+        if running.generation != forks.generation:
+            forks.end(error)
+        raise
+    if running.generation != forks.generation:
+        forks.end()
+    return value
+
+
+async def _awaited(kind: JobType, running: Running) -> Any:
+    try:
+        value = await kind.call(running.assignment, running)
+    except BaseException as error:
+        if running.generation != forks.generation:
+            forks.end(error)
+        raise
+    if running.generation != forks.generation:
+        forks.end()
+    return value
 
 
 def _in_transaction(kind: JobType, running: Running) -> Outcome:
@@ -119,7 +172,7 @@ def _in_transaction(kind: JobType, running: Running) -> Outcome:
     is_within_another = backend.in_atomic()
     with backend.atomic_attempt():
         running.is_at_work = True
-        settlement = running.with_report(running.completed(kind.call(running.assignment, running)))
+        settlement = running.with_report(running.completed(kind, _called(kind, running)))
         followed = backend.settle_in_transaction(settlement)
         if followed:
             backend.on_commit(backend.wake)
@@ -134,6 +187,8 @@ def _in_transaction(kind: JobType, running: Running) -> Outcome:
 def judged(running: Running, error: BaseException) -> Outcome:
     """Say what an attempt that did not succeed comes to."""
     asked = running.reason if isinstance(error, (Interrupted, CancelledError)) else None
+    if asked and isinstance(error, CancelledError):
+        error = _interrupted(error)
     if asked and isinstance(error, Interrupted):
         error.reason = asked  # raised from outside, it cannot know
     if asked is StopReason.LEASE_LOST or isinstance(error, LeaseLost):
@@ -142,15 +197,54 @@ def judged(running: Running, error: BaseException) -> Outcome:
         return Outcome(released(running.assignment, "its worker stopped"))
     if asked is StopReason.TIME_LIMIT and not running.is_at_work:
         return Outcome(released(running.assignment, "its time was up before its turn came"))
-    decision, ending = _decision(running, error, asked), _ending(error, asked)
-    failure = failure_of(
+    if not running.is_at_work and isinstance(error, _TROUBLE):
+        return Outcome(_unbegun(running, error))
+    decision = _decision(running, error, asked)
+    return Outcome(settled(running.assignment, decision, _failure(running, error, _ending(error, asked))))
+
+
+def refused(running: Running, size: int) -> Settlement:
+    """Give up a job whose work is done, and whose result and follow-up jobs are more than one message may hold."""
+    error = ResultRefused(
+        f"The result, the follow-up jobs and the last report of this attempt have {size:,} characters together, which "
+        f"is too much. Enqueue further jobs from a follow-up job."
+    )
+    return settled(running.assignment, _decision(running, error, None), _failure(running, error, Ending.FAILED))
+
+
+def _interrupted(error: CancelledError) -> Interrupted:
+    """Make of what stopped a coroutine, and has no words, what stops any other handler."""
+    made = Interrupted().with_traceback(error.__traceback__)
+    made.__cause__, made.__context__, made.__suppress_context__ = (
+        error.__cause__,
+        error.__context__,
+        error.__suppress_context__,
+    )
+    return made
+
+
+def _failure(running: Running, error: BaseException, ending: Ending) -> Failure:
+    return failure_of(
         error,
         ending,
         job_type=running.assignment.type,
         payload=running.assignment.payload,
         duration=timedelta(seconds=SYSTEM.monotonic() - running.began),
     )
-    return Outcome(settled(running.assignment, decision, failure))
+
+
+def _unbegun(running: Running, error: BaseException) -> Settlement:
+    """Give an attempt back whose transaction could not begin: no line of its handler has run, so it is not counted.
+
+    How often its job was given back before, for this or for anything else, is told by the claims that did not count.
+    """
+    own, failure = running.assignment, _failure(running, error, Ending.RELEASED)
+    doublings = max(0, min(own.fence - own.attempt, _MOST_DOUBLINGS))
+    pause = min(_FIRST_PAUSE * 2**doublings, _LONGEST_PAUSE) * _dice.uniform(1.0, 1.5)
+    words = f"its handler did not begin: {failure.message}"
+    return released(own)._replace(
+        delay=timedelta(seconds=pause), failure=replace(failure, message=storable(words, MESSAGE_LIMIT))
+    )
 
 
 def _ending(error: BaseException, asked: StopReason | None) -> Ending:
@@ -167,7 +261,8 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
     if asked is StopReason.TIME_LIMIT:
         return decide_cut_short(policy, attempt, "timed out", rng=_dice)
     try:
-        return decide(policy, attempt, error, rng=_dice)
+        decision = decide(policy, attempt, error, rng=_dice)
+        return Again(duration(decision.after, "delay")) if isinstance(decision, Again) else decision
     except Exception as mistake:  # the policy's own function failed: the job is not to pay for that
         mistake.add_note(f"raised by the retry function of {running.assignment.type}; the default delay is used")
         if error.__cause__ is None:

@@ -11,6 +11,7 @@ from random import SystemRandom
 
 from django.db import DatabaseError
 
+from jobqueue.backends.orphans import Orphans
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import NotMigrated
 from jobqueue.policy.stretches import begin_of
@@ -29,7 +30,7 @@ _dice = SystemRandom()
 
 
 class Bookkeeping:
-    """Adds the books to the figures, and notes once a minute how deep the queue is.
+    """Adds the books to the figures, and notes once a minute how deep the queue is; then it prunes the history.
 
     Figures are news. Where the database is out of reach, or others have them locked, they wait in the books; where it
     will not have them at all, that is logged once, and jobs go on.
@@ -41,6 +42,7 @@ class Bookkeeping:
         self._left = 0
         self._sampled: datetime | None = None
         self._has_complained = False
+        self._orphans = Orphans(place.backend)
 
     @property
     def due(self) -> float:
@@ -70,6 +72,7 @@ class Bookkeeping:
             return
         if self._ask(partial(self._place.backend.sample, now)):
             self._sampled = begin_of(now, 60)
+            self._ask(self._orphans.prune)  # as often, and by the same one of all workers
 
     def set_clock(self) -> datetime | None:
         """Have the books go by the database's clock."""
@@ -96,10 +99,10 @@ class Bookkeeping:
         self._place.books.forget(*page)
         return True
 
-    def _ask(self, verb: Callable[[], bool]) -> bool:
+    def _ask(self, verb: Callable[[], object]) -> bool:
         return bool(self._place.reach.ask(lambda: self._tried(verb)))
 
-    def _tried(self, verb: Callable[[], bool]) -> bool:
+    def _tried(self, verb: Callable[[], object]) -> object:
         try:
             return verb()
         except NotMigrated as error:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import socket
+from itertools import islice
 
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.leases import settle_expired
@@ -20,6 +21,8 @@ logger = logging.getLogger("jobqueue")
 SWEEP_EVERY = 30.0
 SWEEP_AGAIN = 1.0
 MEASURE_EVERY = 2.0
+#: Of how many jobs that are in the way a worker tells.
+LEFT_OUT_TOLD = 20
 #: After so many jobs there is something to give back.
 BUSY = 1_000
 
@@ -74,6 +77,7 @@ class Chores:
             busy=len(place.holdings.running),
             queues=None if options.queues is None else tuple(sorted(options.queues)),
             types=tuple(sorted(self._types)),
+            left_out=dict(islice(place.backend.left_out.items(), LEFT_OUT_TOLD)),
         )
         place.reach.ask(lambda: place.backend.enlist(record))
 

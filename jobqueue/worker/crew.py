@@ -149,6 +149,13 @@ class Crew:
         if self._zygote is not None and member.pid is not None and (member.held or not member.leaving):
             self._zygote.kill(member.pid)  # not doomed by us: it is settled as the crash that it is
 
+    def end(self, member: Member, why: str) -> None:
+        """Listen no more to an executor that is broken, and end it; it is settled as the crash that it is."""
+        member.broken, member.deaf, member.leaving = why, True, True
+        self._selector.unregister(member.channel)
+        if self._zygote is not None and member.pid is not None:
+            self._zygote.kill(member.pid)
+
     def unforked(self) -> Member:
         """Forget the executor that was asked for first: the system would not fork it."""
         member = self._unnamed.popleft()
@@ -161,6 +168,8 @@ class Crew:
         member.pid = pid
         if member.doomed:
             self.kill(member)
+        elif member.deaf and self._zygote is not None:
+            self._zygote.kill(pid)
 
     def member(self, pid: int) -> Member | None:
         """Find the executor with a process id."""

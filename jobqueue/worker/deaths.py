@@ -22,14 +22,17 @@ logger = logging.getLogger("jobqueue")
 _dice = SystemRandom()
 
 
-def bury(place: Place, member: Member, status: int) -> None:
-    """Settle what a dead executor still held, and forget it; its outcomes must have been read before."""
+def bury(place: Place, member: Member, status: int, *, silenced: bool = False) -> None:
+    """Settle what a dead executor still held, and forget it; its outcomes must have been read before.
+
+    It is ``silenced`` if it was ended for the silence of its supervisor.
+    """
     several = list(member.held.values())
-    how = _how(status)
+    how = f"was ended, for it said what no executor says ({member.broken})," if member.broken else _how(status)
     if several and not member.doomed:
         logger.error("Executor %s %s with %s", member.pid, how, _jobs(several))
     for held in several:
-        settlement = _settlement(held, member, how, in_company=len(several) > 1)
+        settlement = _settlement(held, member, how, in_company=len(several) > 1, silenced=silenced)
         if settlement is None:
             place.holdings.drop(held.key)
             place.teller.tell([place.teller.lost(held)])
@@ -39,7 +42,7 @@ def bury(place: Place, member: Member, status: int) -> None:
     place.crew.remove(member)
 
 
-def _settlement(held: Held, member: Member, how: str, *, in_company: bool) -> Settlement | None:
+def _settlement(held: Held, member: Member, how: str, *, in_company: bool, silenced: bool) -> Settlement | None:
     if held.reason is StopReason.LEASE_LOST:
         return None
     if held.reason is StopReason.CANCELLED:
@@ -49,7 +52,7 @@ def _settlement(held: Held, member: Member, how: str, *, in_company: bool) -> Se
         return settled(held.claim, _decision(held, "timed out"), _failure(held, Ending.TIMED_OUT, words))
     if member.doomed:
         return released(held.claim, "its executor was ended for the sake of another job, or of a worker that stops")
-    if SYSTEM.monotonic() >= held.ends:
+    if silenced:
         return released(held.claim, "its supervisor was silent for too long, so that it was ended")
     failure = _failure(held, Ending.CRASHED, f"its process {how} while it ran")
     if in_company and not member.alone:

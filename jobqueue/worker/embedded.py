@@ -14,7 +14,6 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +23,7 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.core import mail
 from django.db import DatabaseError, connections
 
-from jobqueue import backends, conf, signals
-from jobqueue.backends.sqlite_wake import is_private
+from jobqueue import backends, conf, runtime, signals
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobQueueError
 
@@ -149,8 +147,10 @@ def begin() -> None:
 
     A process that loads the application for those it will fork keeps none; they do.
     """
+    conf.refuse_unknown_keys()  # EMBEDED would start nothing, and nobody would know
     if not conf.get("EMBEDDED") or not _is_served_here() or _Role.keeper is not None:
         return
+    conf.get("RUNTIME_DIR")  # judged here, where somebody hears of it; in the keeper's thread it would only end that
     if not _is_preloading():
         _keep_one()
     elif not _Role.is_waiting_for_fork:
@@ -206,12 +206,15 @@ def _is_anything_there() -> bool:
 
 def _lock_opened() -> int | None:
     """Open what is locked as long as a worker runs; where it cannot be had there may be several, which does no harm."""
-    path = _lock_file()
+    name = _lock_name()
     try:
-        if not is_private(path.parent):  # else whoever can write there could hold the lock for ever
-            raise PermissionError("its folder is not private to this user")
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        folder = runtime.opened(make=True)  # private, or whoever can write there could hold the lock for ever
+        try:
+            return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
     except OSError as error:
+        path = runtime.path(name)
         logger.warning("Each web process has a worker of its own, for %s cannot be locked: %s", path, error)
         return None
 
@@ -227,12 +230,11 @@ def _is_taken(descriptor: int) -> bool:
     return False
 
 
-def _lock_file() -> Path:
-    base = conf.get("RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+def _lock_name() -> str:
     database = connections.settings[conf.get("DATABASE")]
     parts = [
         os.environ[ENVIRONMENT_VARIABLE],
         *(str(database.get(name)) for name in ("ENGINE", "NAME", "HOST", "PORT")),
     ]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return Path(base) / f"jobqueue-{os.getuid()}" / f"embedded-{digest}.lock"
+    digest = hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
+    return f"embedded-{digest}.lock"

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from jobqueue import backends, signals
+from jobqueue.backends import sqlite_memory
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import Interrupted, StopReason
 from jobqueue.handlers.registry import registry
 from jobqueue.observe import announce
 from jobqueue.records import Assignment, Event, EventKind
-from jobqueue.worker import connections, wire
-from jobqueue.worker.attempt import Outcome, Running, judged, perform
+from jobqueue.worker import connections, forks, wire
+from jobqueue.worker.attempt import Outcome, Running, judged, perform, refused
 from jobqueue.worker.coroutines import Coroutines
 from jobqueue.worker.holdings import NEVER
 from jobqueue.worker.outgoing import Outgoing
@@ -58,13 +59,15 @@ class Executor:
         self._slots: Slots[Running] = Slots(plan.slots, self._run, connections.give_up_all, self._outgoing)
         self._turns: Turns[Running] = Turns(plan.slots, self._run, connections.give_up_all, self._outgoing)
         self._takes_turns = backends.current().takes_turns
+        self._its_turn = sqlite_memory.turns()
         self._coroutines: Coroutines | None = None
         self._running: dict[Claimed, Running] = {}
         self._threads: dict[Claimed, int] = {}
         self._struck: set[Claimed] = set()
         self._reports: dict[Claimed, str] = {}
-        self._receivers = announce.Receivers()
+        self._receivers = announce.Receivers(self._its_turn)
         self._nudge, self._nudged = socket.socketpair()
+        forks.tell(self._forget)
         self._told: dict[Word, Callable[[Any], None]] = {
             Word.ASSIGN: self._assign,
             Word.STOP: self._stop,
@@ -72,10 +75,18 @@ class Executor:
             Word.EVENTS: self._receivers.tell,
         }
 
+    def _forget(self) -> None:
+        """In a child that a handler forked: let go of what belongs to the executor alone."""
+        for own in (self._channel, self._nudge, self._nudged):
+            own.close()
+        if self._coroutines is not None:
+            self._coroutines.forget()
+
     def serve(self) -> None:
         """Work until told to exit; a channel that closes means that the supervisor is dead."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        signals.executor_started.send_robust(sender=None, pid=os.getpid())
+        with self._its_turn():
+            signals.executor_started.send_robust(sender=None, pid=os.getpid())
         self._outgoing.say(Word.READY, {"pid": os.getpid(), "listening": announce.is_anybody_listening()})
         inbox = wire.Inbox()
         with selectors.DefaultSelector() as selector:
@@ -107,12 +118,19 @@ class Executor:
             return False
         for word, content in inbox.feed(data):
             if word is Word.EXIT:
-                self._receivers.finish()
-                self._slots.close()
-                self._turns.close()
+                self._close()
                 return False
             self._told[word](content)
         return True
+
+    def _close(self) -> None:
+        """End the threads of this executor, and with them their connections."""
+        self._receivers.finish()
+        self._slots.close()
+        self._turns.close()
+        if self._coroutines is not None:
+            self._coroutines.close()
+        connections.give_up_all()
 
     # Running
 
@@ -125,7 +143,7 @@ class Executor:
         coroutines = [one for one in several if registry.is_async(one.assignment.type)]
         if coroutines:
             if self._coroutines is None:
-                self._coroutines = Coroutines(self._done, self._outgoing.flush)
+                self._coroutines = Coroutines(self._done, self._outgoing.flush, self._its_turn)
             self._coroutines.submit(coroutines)
             several = [one for one in several if one not in coroutines]
         if self._takes_turns:
@@ -146,18 +164,28 @@ class Executor:
                 os._exit(_BROKEN)
 
     def _run_and_tell(self, running: Running) -> None:
+        with self._its_turn():
+            outcome = self._run_and_tidy(running)
+        self._done(running, outcome)
+
+    def _run_and_tidy(self, running: Running) -> Outcome:
         claim, is_struck = running.assignment.claim, False
         try:
             outcome = self._interruptible(claim, running)
         except Interrupted as error:
             is_struck = True
             outcome = judged(running, error)
+        if running.generation != forks.generation:  # code of the application's runs outside of handlers too
+            forks.end()
         if is_struck or claim in self._struck:
             self._struck.discard(claim)
             connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too
+        elif not running.is_at_work or outcome.is_for_want_of_database:
+            # Whoever asks it finds it usable; yet a file that could only be read as it was opened stays so for it.
+            connections.give_up_all()
         else:
             connections.renew()
-        self._done(running, outcome)
+        return outcome
 
     def _interruptible(self, claim: Claimed, running: Running) -> Outcome:
         """Run a handler so that an interruption meant for it can never hit what comes after it.
@@ -183,7 +211,11 @@ class Executor:
         elif outcome.settlement is None:
             self._outgoing.put(running.assignment.claim)
         else:
-            self._outgoing.put(wire.settlement_row(running.with_report(outcome.settlement)))
+            settlement = running.with_report(outcome.settlement)
+            size = wire.size_of(settlement)
+            if size and wire.is_too_long(settlement, size):
+                settlement, size = refused(running, size), 0
+            self._outgoing.put(wire.settlement_row(settlement), size)
 
     # Being asked to stop
 

@@ -50,7 +50,7 @@ class Leases:
             self._review(now)
 
     def guard(self) -> None:
-        """Tell the zygote of what was just taken, before this process waits for anything."""
+        """Tell the zygote of what was just taken, before an executor is given it."""
         holdings = self._place.holdings
         if holdings.running and (self._trusted is None or holdings.ends < self._trusted):
             self._trust()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-
-from django.db import DatabaseError
 
 from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import SYSTEM
@@ -15,24 +13,29 @@ from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
 from jobqueue.worker.holdings import NEVER, Finished, Held
-from jobqueue.worker.place import TROUBLE, Place
+from jobqueue.worker.place import Place
 
 logger = logging.getLogger("jobqueue")
 
+#: After a cycle that failed for what a row holds, in seconds; doubled each time.
+_FIRST_PAUSE = 0.05
+_MOST_DOUBLED = 10
 _COMES_AGAIN = (Move.RETRY, Move.QUARANTINE)
 
 
 class Loop:
     """Decides when the next cycle is due, and does it."""
 
-    def __init__(self, place: Place, types: frozenset[str]) -> None:
+    def __init__(self, place: Place, types: frozenset[str], guard: Callable[[], None]) -> None:
         self._place = place
+        self._guard = guard
         self._types = types
         kinds = {name: registry.get(name) for name in registry.names}
         self._limits = {name: kind.timeout.total_seconds() for name, kind in kinds.items()}
         self._leases = {name: kind.lease for name, kind in kinds.items() if kind.lease}
         self._looks: list[float] = [0.0]
         self._looked_at = 0.0
+        self._failures = 0
         self.taken = 0
         self.found_nothing = False
 
@@ -71,7 +74,10 @@ class Loop:
         request = self._request(limit) if limit > 0 else None
         cycle = self._place.reach.ask(lambda: self._cycle(offers, request))
         if cycle is None:
+            if not self._place.reach.is_out(SYSTEM.monotonic()):
+                self._put_off(began)
             return
+        self._failures = 0
         if cycle.postponed:
             offered = self._but_postponed(offered, cycle.postponed)
         self._place.holdings.stored(offered)
@@ -79,6 +85,11 @@ class Loop:
         if request is not None:
             self._plan_next(began, cycle, limit)
             self._begin(cycle.claims, began)
+
+    def _put_off(self, now: float) -> None:
+        """Look again later and later: what failed, although the database is there, may fail again."""
+        self._failures = min(self._failures + 1, _MOST_DOUBLED)
+        self._looks = [now + min(_FIRST_PAUSE * 2**self._failures, self._place.options.poll_interval)]
 
     def _request(self, limit: int) -> ClaimRequest:
         options = self._place.options
@@ -94,10 +105,8 @@ class Loop:
         backend, owner = self._place.backend, self._place.owner
         try:
             return backend.cycle(owner, offers, request)
-        except TROUBLE:
-            raise
-        except DatabaseError:
-            if not offers:
+        except Exception as error:
+            if not offers or not backend.lies_in_row(error):
                 raise
             logger.exception("A batch of settlements was refused by the database; they are stored one by one")
         alone = [self._settle_alone(offer) for offer in offers]
@@ -106,18 +115,28 @@ class Loop:
         return Cycle(refused, (), timedelta(0), postponed=tuple(one for one in offers if one.claim in postponed))
 
     def _settle_alone(self, offer: Settlement) -> Cycle:
-        """Store one settlement; where the database cannot hold what it says, the job is a dead letter that says so."""
+        """Store one settlement; where the database cannot hold what it says, the job is a dead letter that says so.
+
+        Where it takes not even that, the claim is given up, and the sweep of its lease finds what is in the way.
+        """
         backend, owner = self._place.backend, self._place.owner
         try:
             return backend.cycle(owner, [offer])
-        except TROUBLE:
-            raise
-        except DatabaseError as error:
+        except Exception as error:
+            if not backend.lies_in_row(error):
+                raise
             held = self._place.holdings.finished[offer.claim].held
             failure = Failure.of(
                 Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
             )
-            return backend.cycle(owner, [settled(held.claim, Dead("unusable result"), failure)])
+            instead = settled(held.claim, Dead("unusable result"), failure)
+        try:
+            return backend.cycle(owner, [instead])
+        except Exception as error:
+            if not backend.lies_in_row(error):
+                raise
+            logger.error("Job %s cannot be settled, and is left to the sweep: %s", offer.id, error)
+            return Cycle(refused=(offer,))
 
     # What came of it
 
@@ -161,7 +180,7 @@ class Loop:
         if cycle.next_due is not None:
             pause = min(pause, cycle.next_due.total_seconds())
         full = len(cycle.claims) == limit
-        self.found_nothing = not cycle.claims and cycle.next_due != timedelta(0)
+        self.found_nothing = not (cycle.claims or cycle.is_partial or cycle.next_due == timedelta(0))
         self._look_at(now if full else now + pause)
 
     def _begin(self, claims: Sequence[Claim], began: float) -> None:
@@ -177,6 +196,7 @@ class Loop:
         if place.awaited:
             place.awaited.difference_update(claim.id for claim in claims)
         place.holdings.begin(several)
+        self._guard()  # before an executor has a job: from then on this process may stand still at any moment
         place.crew.give(several)
         place.books.began(claims, now)
         place.teller.began(several)

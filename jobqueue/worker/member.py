@@ -11,6 +11,11 @@ from jobqueue.worker import wire
 from jobqueue.worker.holdings import NEVER, Claimed, Held
 from jobqueue.worker.wire import Word
 
+#: How often its channel is read before others have their turn.
+READS = 64
+#: The same where it is dead, and nothing comes after what is there.
+LAST_READS = 1 << 14
+
 
 class Member:
     """Says and hears without ever waiting for the executor: what cannot be sent at once is sent later."""
@@ -29,8 +34,9 @@ class Member:
         self.ends_at = NEVER  # when it is killed, its neighbours' grace over
         self.ready = False
         self.listening = False
-        self.deaf = False  # its channel is closed
-        self.inbox = wire.Inbox()
+        self.deaf = False  # its channel is closed, or it is not listened to any more
+        self.broken = ""  # what it said that no executor says
+        self.inbox = wire.Inbox(wire.LONGEST)
         self._unsent = bytearray()
 
     @property
@@ -60,9 +66,9 @@ class Member:
                 return
             del self._unsent[:sent]
 
-    def hear(self) -> Iterator[tuple[Word, Any]]:
-        """Read what it says, until there is no more."""
-        while not self.deaf:
+    def hear(self, reads: int = READS) -> Iterator[tuple[Word, Any]]:
+        """Read what it says, until there is no more, or until it is the turn of others. Raises BadMessage."""
+        for _ in range(0 if self.deaf else reads):
             try:
                 data = self.channel.recv(wire.AT_ONCE)
             except BlockingIOError:

@@ -8,17 +8,22 @@ from typing import Any
 
 from jobqueue.worker.wire import Word, pack
 
+#: So many characters of results wait for no others: a message is to be read in a moment.
+_ENOUGH = 1024 * 1024
+
 
 class Outgoing:
     """Sends to the supervisor from any thread; outcomes are held back until somebody has nothing else to do.
 
-    ``full`` is the number of outcomes that are sent at once, so that the supervisor stores them while others run.
+    ``full`` is the number of outcomes that are sent at once, so that the supervisor stores them while others run. Large
+    ones do not wait for that.
     """
 
     def __init__(self, channel: socket.socket, full: int) -> None:
         self._channel = channel
         self._full = full
         self._outcomes: list[Any] = []
+        self._size = 0
         self._seen: list[Any] | None = None
         self._lock = threading.Lock()
 
@@ -31,19 +36,22 @@ class Outgoing:
         """Keep an outcome that nobody waits for; whoever does this calls ``flush_late`` now and then."""
         self._outcomes.append(outcome)
 
-    def put(self, outcome: Any) -> None:
-        """Keep an outcome for the next message."""
+    def put(self, outcome: Any, size: int = 0) -> None:
+        """Keep an outcome for the next message; ``size`` says about how many characters it has."""
         self._outcomes.append(outcome)
-        if len(self._outcomes) >= self._full:
+        self._size += size
+        if len(self._outcomes) >= self._full or self._size >= _ENOUGH:
             self.flush()
 
     def flush(self) -> None:
         """Send the outcomes that wait."""
         if self._outcomes:
             with self._lock:
-                batch, self._outcomes = self._outcomes, []
-                if batch:
-                    self._send(pack(Word.OUTCOMES, batch))
+                batch, size, self._outcomes, self._size = self._outcomes, self._size, [], 0
+                # While one was sent, many may have come together, each of them large.
+                for part in [[one] for one in batch] if size >= _ENOUGH else [batch]:
+                    if part:
+                        self._send(pack(Word.OUTCOMES, part))
 
     def flush_late(self) -> None:
         """Send the outcomes if some of them were there at the last call already."""

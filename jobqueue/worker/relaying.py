@@ -38,14 +38,15 @@ class Relaying:
         self.signals = Signals()
         self._shared = shared
         self._outbox, self._intake = Outbox(outbox), Intake(shared)
-        self._here = Reach(outbox.alias, lambda: 0, options.lease)
-        self._there = Reach(shared.alias, lambda: 0, options.lease)
+        self._here = Reach(outbox.alias, lambda: 0, options.lease, outbox.lies_in_row)
+        self._there = Reach(shared.alias, lambda: 0, options.lease, shared.lies_in_row)
         self._options = options
         self._selector = selectors.DefaultSelector()
         self._ear = Ear(outbox, self._selector)
         self._source: str | None = None
         self._look_again = 0.0
         self._is_loss_noted = False
+        self._has_failed = False
 
     def run(self) -> int:
         """Work; return the exit status: 0, or 1 where a drain has left something."""
@@ -67,7 +68,7 @@ class Relaying:
 
     @property
     def _is_stuck(self) -> bool:
-        return self._here.is_lost or self._there.is_lost
+        return self._here.is_lost or self._there.is_lost or self._has_failed
 
     def turn(self) -> bool:
         """Relay one batch; say whether it is worth going on at once."""
@@ -77,6 +78,7 @@ class Relaying:
         if source is None:
             return False
         received = self._there.ask(lambda: (self._receive(source),))
+        self._has_failed = received is None
         if received is None:
             self._note_loss()
         return received is not None and received[0] is not None and self._close(*received[0])

@@ -105,6 +105,8 @@ class Shutdown:
                 len(place.holdings),
                 place.options.shutdown_grace,
             )
+        else:
+            logger.info("Stopping: no job is under way")
         place.crew.tell_all(Word.DRAIN)
         for held in list(place.crew.suspects):
             place.holdings.finish(held, released(held.claim, "its worker stopped before it began"))

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,10 +14,12 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from jobqueue import backends, conf
+from jobqueue.backends import sqlite_memory
 from jobqueue.backends.base import Backend
 from jobqueue.backends.sql import SqlBackend
-from jobqueue.errors import UnknownJobType
+from jobqueue.errors import InvalidOption, JobQueueError, UnknownJobType
 from jobqueue.handlers.registry import registry
+from jobqueue.policy.leases import LONGEST_LEASE
 from jobqueue.version import __version__
 from jobqueue.worker.executor import Plan
 from jobqueue.worker.options import WorkerOptions
@@ -46,6 +49,33 @@ def plan_of(options: WorkerOptions) -> Plan:
     given = str(connections.settings[alias].get("OPTIONS", {}).get("init_command", "")).lower()
     is_relaxed = any(f"synchronous={level}" in "".join(given.split()) for level in ("normal", "off", "1", "0"))
     return Plan(slots, max(1, slots // 2) if is_relaxed or slots > _MANY_SLOTS else slots)
+
+
+def refuse_transaction() -> None:
+    """Refuse to work inside a transaction of the caller's: a worker's other connections do not see what is in it."""
+    if backends.current().in_atomic():
+        raise JobQueueError(
+            f"A worker cannot run inside a transaction of {conf.get('DATABASE')!r}: what was enqueued in it is not "
+            "committed, so that no other connection sees it, and handlers have connections of their own. Start it "
+            "outside of atomic(). In a test, use TransactionTestCase instead of TestCase, or with pytest-django "
+            "@pytest.mark.django_db(transaction=True)."
+        )
+
+
+def fit_to_database(options: WorkerOptions) -> WorkerOptions:
+    """Have one slot where a database is in memory; executors of their own could not see it at all.
+
+    The slot keeps the worker from renewing a lease. Where the queue is in memory, nobody else could take the job.
+    """
+    alias = conf.get("DATABASE")
+    is_own = isinstance(backends.current(), SqlBackend) and sqlite_memory.is_in_memory(alias)
+    if options.processes and is_own:
+        raise InvalidOption(
+            "--processes",
+            f"must be 0: the database {alias!r} is in the memory of this process, and no other process can see it",
+        )
+    lease = LONGEST_LEASE.total_seconds() if is_own else options.lease
+    return replace(options, concurrency=1, lease=lease) if sqlite_memory.is_shared() else options
 
 
 def fork_zygote(options: WorkerOptions) -> Zygote | None:

@@ -26,7 +26,7 @@ from jobqueue.worker.holdings import POSTPONED_FOR, Holdings, silence
 from jobqueue.worker.leases import Leases
 from jobqueue.worker.limits import Limits
 from jobqueue.worker.loop import Loop
-from jobqueue.worker.member import Member
+from jobqueue.worker.member import LAST_READS, Member
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.parent import Parent
 from jobqueue.worker.place import Place, Reach
@@ -70,12 +70,12 @@ class Supervisor:
             options=options,
             holdings=holdings,
             crew=crew,
-            reach=Reach(alias, holdings.__len__, options.lease),
+            reach=Reach(alias, holdings.__len__, options.lease, backend.lies_in_row),
             teller=Teller(crew, options.name or owner),
         )
-        self.loop = Loop(self.place, types)
         self.limits = Limits(self.place, may_kill=zygote is not None)
         self.leases = Leases(self.place, self.limits, zygote)
+        self.loop = Loop(self.place, types, self.leases.guard)
         self.chores = Chores(self.place, types)
         self.bookkeeping = Bookkeeping(self.place)
         self.hearing = Hearing(self.place)
@@ -96,7 +96,6 @@ class Supervisor:
             self.limits.act()
             self.leases.act()
             self.loop.turn()
-            self.leases.guard()
             self.hearing.act()
             self.chores.act()
             self.bookkeeping.act()
@@ -138,6 +137,8 @@ class Supervisor:
 
     def _attend(self, source: object, events: int) -> None:
         if isinstance(source, Member):
+            if source.pid is None and self._zygote is not None:
+                self._hear_zygote(self._zygote)  # the log is to name it, whatever it says
             if source not in self.place.crew.members:
                 return  # its death was told in the same breath
             if events & selectors.EVENT_WRITE:
@@ -158,25 +159,28 @@ class Supervisor:
     def _hear_zygote(self, zygote: Zygote) -> None:
         crew = self.place.crew
         try:
-            for what, about, *status in zygote.hear():
+            for what, about, *death in zygote.hear():
                 if what == "forked":
                     crew.named(about)
                 elif what == "unforked":
                     self._do_without(crew.unforked(), about)
                 elif (member := crew.member(about)) is not None:
-                    self._mourn(member, status[0])
+                    self._mourn(member, *death)
         except ConnectionResetError:
             self._end_without_zygote()
 
-    def _mourn(self, member: Member, status: int) -> None:
-        """Read an executor's last words, settle what it left, and have it replaced."""
-        self.hearing.hear(member)
-        if not (member.ready or member.doomed):
+    def _mourn(self, member: Member, status: int, silenced: bool = False) -> None:
+        """Read an executor's last words, settle what it left, and have it replaced.
+
+        ``silenced`` says that the zygote has ended it, as this process was silent for too long.
+        """
+        self.hearing.hear(member, LAST_READS)
+        if not (member.doomed or (member.ready and (member.given or not member.broken))):
             pause = self.place.crew.failed_to_start()
             logger.error(
                 "Executor %s ended with status %s before it was ready; %.1f s until the next", member.pid, status, pause
             )
-        deaths.bury(self.place, member, status)
+        deaths.bury(self.place, member, status, silenced=silenced)
         self._replace()
 
     def _do_without(self, member: Member, why: str) -> None:
@@ -214,6 +218,7 @@ class Supervisor:
         """After the database was out of reach, give back what this worker holds and does not know of."""
         if self._recoveries == self.place.reach.recoveries or SYSTEM.monotonic() < self._reconcile_at:
             return
+        self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
         known = {held.key for held in self.place.holdings.everything()}
         mine = self.place.reach.ask(lambda: self.place.backend.held_by(self.place.owner))
         if mine is None:
@@ -225,7 +230,6 @@ class Supervisor:
             logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
             cycle = self.place.reach.ask(lambda: self.place.backend.cycle(self.place.owner, unknown))
             if cycle is None or cycle.postponed:  # rows that others have locked are offered again
-                self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
                 return
         self._recoveries = self.place.reach.recoveries
 

@@ -1,6 +1,7 @@
 """What supervisor and executor say to each other: JSON text with its length before it, many facts in one message.
 
 JSON, because the supervisor must not run what a handler's process wrote: payloads and results pass through as text.
+What an executor says is read in ``jobqueue.worker.testimony``.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from enum import StrEnum
 from struct import Struct
 from typing import Any
 
-from jobqueue.clock import from_text, to_text
-from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Followed, Settlement
+from jobqueue import foreign_json
+from jobqueue.clock import to_text
+from jobqueue.records import Assignment, Claim, Draft, Followed, Settlement
 from jobqueue.states import Move
 
 #: How much is read at once; for more, the C library asks the system for memory each time, at ten times the price.
 AT_ONCE = 1 << 16
 
+#: No executor sends more in one message: an outcome that is larger is refused before it is sent.
+LONGEST = 256 * 1024 * 1024
+
 _LENGTH = Struct("!I")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-_MOMENTS = ("scheduled_at", "expires_at")
-_LENGTHS = ("delay", "timeout")
+#: The fields of a draft that travel as text and as seconds.
+MOMENTS = ("scheduled_at", "expires_at")
+LENGTHS = ("delay", "timeout")
 
 _ASSIGNED = len(Assignment._fields)
 
@@ -49,22 +55,50 @@ def pack(word: Word, content: object) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
+class BadMessage(Exception):
+    """Somebody said what cannot be understood; the message says what, and quotes nothing that may be secret."""
+
+
 class Inbox:
     """Puts messages together from what comes in, however it was cut."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int | None = None) -> None:
+        """With ``longest`` the other side is an executor, and what it says is judged by BadMessage."""
         self._bytes = bytearray()
+        self._longest = longest
+
+    @property
+    def is_midway(self) -> bool:
+        """Whether a message has begun and not ended."""
+        return bool(self._bytes)
 
     def feed(self, data: bytes) -> Iterator[tuple[Word, Any]]:
         """Take bytes and give the messages that are now whole."""
         self._bytes += data
         while len(self._bytes) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(self._bytes)[0]
+            length = _LENGTH.unpack_from(self._bytes)[0]
+            if self._longest is not None and length > self._longest:
+                raise BadMessage(f"a message of {length:,} bytes, and the longest has {self._longest:,}")
+            end = _LENGTH.size + length
             if len(self._bytes) < end:
                 return
-            word, content = json.loads(self._bytes[_LENGTH.size : end].decode("utf-8", "surrogatepass"))
+            body = self._bytes[_LENGTH.size : end]
             del self._bytes[:end]
-            yield Word(word), content
+            yield _trusted(body) if self._longest is None else _judged(body)
+
+
+def _trusted(body: bytearray) -> tuple[Word, Any]:
+    word, content = json.loads(body.decode("utf-8", "surrogatepass"))
+    return Word(word), content
+
+
+def _judged(body: bytearray) -> tuple[Word, Any]:
+    try:
+        text = body.decode("utf-8", "surrogatepass")
+        word, content = foreign_json.decoded_quickly(text)
+        return Word(word), content
+    except (ValueError, TypeError) as error:
+        raise BadMessage(f"a message that is none ({type(error).__name__})") from error
 
 
 def assignment_row(claim: Claim) -> Row:
@@ -90,6 +124,19 @@ def settlement_row(one: Settlement) -> Row:
     return [*begun, one.end_reason, failure, children, one.progress]
 
 
+def size_of(one: Settlement) -> int:
+    """Count the characters of what may be large in a settlement."""
+    size = len(one.result or "") + len(one.progress or "")
+    if one.children:
+        size += sum(len(child.payload) + len(child.context or "") for child in one.children)
+    return size
+
+
+def is_too_long(one: Settlement, size: int) -> bool:
+    """Whether no message may hold a settlement of this size; a character takes four bytes at the most."""
+    return size >= LONGEST // 4 and len(pack(Word.OUTCOMES, [settlement_row(one)])) - _LENGTH.size > LONGEST
+
+
 def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
     """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it.
 
@@ -98,46 +145,14 @@ def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
     return [*claim, "stored", [[*one.names, one.refusal] for one in followed if one.is_news]]
 
 
-def settlement(row: Row, owner: str) -> Settlement:
-    """Read what ``settlement_row`` spelled out."""
-    if len(row) == 3:
-        return Settlement(row[0], row[1], owner, Move.COMPLETE, row[2])
-    job_id, fence, result, move, delay, end_reason, failure, children, progress = row
-    return Settlement(
-        job_id,
-        fence,
-        owner,
-        Move(move),
-        result,
-        _length(delay),
-        end_reason,
-        failure
-        and Failure(**{**failure, "ending": Ending(failure["ending"]), "duration": _length(failure["duration"])}),
-        tuple(_draft(child) for child in children),
-        progress,
-    )
-
-
 def _draft_values(draft: Draft) -> dict[str, Any]:
     values = asdict(draft)
-    for name in _MOMENTS:
+    for name in MOMENTS:
         values[name] = values[name] and to_text(values[name])
-    for name in _LENGTHS:
+    for name in LENGTHS:
         values[name] = _seconds(values[name])
     return values
 
 
-def _draft(values: dict[str, Any]) -> Draft:
-    for name in _MOMENTS:
-        values[name] = values[name] and from_text(values[name])
-    for name in _LENGTHS:
-        values[name] = _length(values[name])
-    return Draft(**values)
-
-
 def _seconds(length: timedelta | None) -> float | None:
     return None if length is None else length.total_seconds()
-
-
-def _length(seconds: float | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)

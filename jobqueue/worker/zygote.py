@@ -87,7 +87,7 @@ class Zygote:
             self.channel.sendmsg([b'["fork"]\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
 
     def kill(self, pid: int) -> None:
-        """Have an executor killed; ``("died", pid, status)`` follows."""
+        """Have an executor killed; ``("died", pid, status, silenced)`` follows."""
         self._say(["kill", pid])
 
     def trust_until(self, moment: float | None) -> None:
@@ -128,6 +128,8 @@ class Nursery:
         self._plan = plan
         self._prepare = prepare
         self._children: set[int] = set()
+        #: Those that are ended since the supervisor was silent, and for no fault of their own.
+        self._silenced: set[int] = set()
         self._trust: float | None = None
         self._bell, self._rung = socket.socketpair()
         self._lines = b""
@@ -156,6 +158,7 @@ class Nursery:
             return False
         if self._trust is not None and SYSTEM.monotonic() >= self._trust:
             self._trust = None
+            self._silenced |= self._children
             self._kill_all()
         return True
 
@@ -189,6 +192,8 @@ class Nursery:
             self._channel.close()
             self._bell.close()
             self._rung.close()
+            for others in self._descriptors:
+                os.close(others)
             os.set_inheritable(descriptor, False)  # a program that a handler starts shall not hold it open
             _end_with(lambda: self._execute(socket.socket(fileno=descriptor)))
         os.close(descriptor)
@@ -219,7 +224,8 @@ class Nursery:
                 return
             if pid in self._children:
                 self._children.discard(pid)
-                self._tell(["died", pid, os.waitstatus_to_exitcode(status)])
+                self._tell(["died", pid, os.waitstatus_to_exitcode(status), pid in self._silenced])
+                self._silenced.discard(pid)
 
     def _tell(self, words: list[Any]) -> None:
         try:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sqlite3
 import subprocess
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from jobqueue.checks import EMBEDDING, WAL_RESET_FIXED, check_settings
+from jobqueue import runtime
+from jobqueue.backends.sqlite_checks import WAL_RESET_FIXED
+from jobqueue.checks import EMBEDDING, check_settings
 from jobqueue.worker import embedded
 from tests.worker.harness import until
 
@@ -73,6 +78,22 @@ def test_without_the_setting_the_middleware_does_nothing(settings):
     assert messages(settings, EMBEDDED=False) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"EMBEDED": True}, "unknown key 'EMBEDED'. Did you mean 'EMBEDDED'?"),
+        ({"EMBEDDED": True, "RUNTIME_DIR": "run"}, "RUNTIME_DIR"),
+        ({"EMBEDDED": "yes"}, "EMBEDDED"),
+    ],
+)
+def test_settings_that_will_not_do_stop_the_web_process_as_it_comes_up(settings, monkeypatch, given, sentence):
+    monkeypatch.setattr(embedded, "_is_served_here", lambda: True)
+    settings.JOBQUEUE = given
+    with pytest.raises(ImproperlyConfigured, match=re.escape(sentence)):
+        embedded.begin()
+    assert embedded._Role.keeper is None
+
+
 @pytest.fixture
 def keep(settings, tmp_path, queue):
     """A function that starts a keeper which has something to do, and stops it after the test."""
@@ -92,7 +113,7 @@ def keep(settings, tmp_path, queue):
 
 
 def test_who_waits_for_a_turn_ends_when_told_and_holds_up_no_green_thread(keep):
-    path = embedded._lock_file()
+    path = Path(runtime.path(embedded._lock_name()))
     path.parent.mkdir(mode=0o700)
     with path.open("w") as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
@@ -122,8 +143,8 @@ def test_a_worker_is_started_again_also_where_it_could_not_be_started(keep, monk
 
 def test_a_lock_that_others_could_hold_for_ever_is_not_waited_for(settings, tmp_path, caplog):
     settings.JOBQUEUE = {"RUNTIME_DIR": str(tmp_path)}
-    path = embedded._lock_file()
+    path = Path(runtime.path(embedded._lock_name()))
     path.parent.mkdir()
     path.parent.chmod(0o777)
     assert embedded._lock_opened() is None
-    assert "its folder is not private to this user" in caplog.text
+    assert "folder is not private to this user" in caplog.text

@@ -224,7 +224,7 @@ class Desk:
     def __init__(self, clock):
         self.backend = MemoryBackend(clock=clock)
         self.books = Books()
-        self.reach = Reach("default", lambda: 0, 60.0)
+        self.reach = Reach("default", lambda: 0, 60.0, lambda _error: False)
 
 
 @pytest.fixture

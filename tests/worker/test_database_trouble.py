@@ -12,14 +12,16 @@ import time
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.db import connections
 
 from jobqueue.clock import SYSTEM
-from tests.app.worker_jobs import hold, hold_once, tick
+from tests.app.worker_jobs import hold, hold_once, note_atomic, tick
 from tests.app.worker_jobs_b import nap, nap_many
+from tests.app.worker_jobs_broken import write
 from tests.conftest import ON_SQLITE, TABLES
-from tests.worker.harness import until
+from tests.worker.harness import until, until_at_rest
 
 ON_POSTGRES = pytest.mark.parametrize("alias", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 ON_A_SERVER_OF_ITS_OWN = pytest.mark.parametrize(
@@ -256,6 +258,97 @@ def test_a_worker_that_holds_nothing_ends_at_once_while_the_database_is_away(sta
     finally:
         server.start()
     assert "Traceback" not in worker.output
+
+
+# What an atomic handler needs before it begins
+
+SEVERAL = 12
+
+
+def given_back_until(jobs, receipts, restore):
+    """Wait until each has been given back more often than it has attempts, restore the database, and see all end."""
+    until(lambda: all(len(jobs.history(one)) >= 3 for one in receipts), 60, "three attempts of each that did not begin")
+    restore()
+    for row in jobs.until("completed", *receipts, seconds=60):
+        assert (row.attempts, row.crash_count) == (1, 0)
+        assert set(jobs.endings(row.id)) == {"released"}
+        assert row.fence <= 1 + 8, "it was tried again and again without a pause"
+
+
+@ON_A_SERVER_OF_ITS_OWN
+def test_an_atomic_job_that_gets_no_connection_does_not_pay_with_an_attempt(start_worker, server, jobs, ledger, alias):
+    worker = start_worker("--concurrency", "4")
+    until(lambda: do(alias, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%LISTEN%%'")[0][0] > 1)
+    psycopg = pytest.importorskip("psycopg")
+    eaters = []
+    with contextlib.suppress(psycopg.OperationalError):
+        while True:
+            eaters.append(psycopg.connect(host=str(server.folder), user="jobqueue", dbname="postgres"))
+    receipts = [note_atomic.enqueue() for _ in range(SEVERAL)]
+
+    def restore():
+        for one in eaters:
+            one.close()
+
+    given_back_until(jobs, receipts, restore)
+    message = jobs.history(receipts[0])[0].message
+    assert "did not begin" in message
+    assert "too many clients" in message
+    assert each_ran_once(ledger, receipts)
+    assert "Traceback" not in worker.output
+    assert worker.stop() == 0
+
+
+@ON_SQLITE
+def test_an_atomic_job_whose_file_can_only_be_read_does_not_pay_with_an_attempt(start_worker, jobs, ledger, alias):
+    """The supervisor has had the file open since before, and may write."""
+    worker = start_worker("--concurrency", "4")
+    until_at_rest(worker.pid)
+    do(alias, "SELECT count(*) FROM job_queue")  # so has the test
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(read_only(Path(database_file(alias))))
+        receipts = [note_atomic.enqueue() for _ in range(SEVERAL)]
+        given_back_until(jobs, receipts, stack.close)
+    assert "readonly database" in jobs.history(receipts[0])[0].message
+    assert each_ran_once(ledger, receipts)
+    assert "Traceback" not in worker.output
+    assert worker.stop() == 0
+
+
+@ON_SQLITE
+def test_a_connection_to_a_file_that_could_only_be_read_is_not_kept(start_worker, jobs, ledger, alias):
+    worker = start_worker("--concurrency", "1")
+    until_at_rest(worker.pid)
+    do(alias, "SELECT count(*) FROM job_queue")
+    with read_only(Path(database_file(alias))):
+        [dead] = jobs.until("dead_letter", write.enqueue())
+    assert "readonly database" in dead.error
+    jobs.until("completed", write.enqueue())
+    Group.objects.using(alias).all().delete()
+    assert len({one["pid"] for one in ledger.entries("start")}) == 1
+    assert worker.stop() == 0
+
+
+@contextlib.contextmanager
+def read_only(file):
+    """Have a file opened for reading alone from now on; who has it open already may write."""
+    if os.geteuid():
+        file.chmod(0o444)
+        try:
+            yield
+        finally:
+            file.chmod(0o644)
+        return
+    folder = str(file.parent)  # root is stopped by no mode
+    bound = subprocess.run(["mount", "--bind", folder, folder], check=False, capture_output=True, text=True)
+    if bound.returncode:
+        pytest.skip(f"NO READ-ONLY FILE WAS TESTED: this root cannot mount ({bound.stderr.strip()})")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw,bind", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)  # who opened the file meanwhile has it still
 
 
 # SQLite's only write lock

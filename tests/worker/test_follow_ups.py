@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from jobqueue.models import Job
-from tests.app.worker_jobs_b import book, bring_up, ill_advised, judge, nap, report, spoil
+from tests.app.worker_jobs_b import book, bring_up, ill_advised, judge, nap, out_of_mind, out_of_sight, report, spoil
 from tests.worker.harness import until
 
 ON_POSTGRES = pytest.mark.parametrize("alias", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
@@ -107,7 +107,7 @@ def test_atomic_handlers_work_without_processes_too(start_worker, jobs, alias):
 
 
 def test_follow_up_jobs_appear_with_the_completion_and_know_where_they_come_from(start_worker, jobs, ledger, alias):
-    parent = bring_up.using(tenant="acme").enqueue(gate="go")
+    parent = bring_up.using(tenant="acme", workspace="north").enqueue(gate="go")
     start_worker()
     until(lambda: ledger.started(parent.id))
     assert children_of(alias, parent) == []
@@ -115,7 +115,10 @@ def test_follow_up_jobs_appear_with_the_completion_and_know_where_they_come_from
     [done] = jobs.until("completed", parent)
     found = children_of(alias, parent)
     assert [one.id for one in found] == done.result
-    assert [(one.type, one.tenant) for one in found] == [("nap", "acme"), ("note_run", "acme")]
+    assert [(one.type, one.tenant, one.workspace) for one in found] == [
+        ("nap", "acme", "north"),
+        ("note_run", "acme", "north"),
+    ]
     jobs.until("completed", *(one.id for one in found))
 
 
@@ -180,9 +183,9 @@ def progress_of(jobs, receipt):
 def test_what_a_handler_says_of_its_attempt_is_what_becomes_of_it(start_worker, jobs, queue):
     said = {which: judge.enqueue(which=which) for which in ("retry", "snooze", "discard", "cancel")}
     worth, worthless = judge.enqueue(which="worth it"), judge.enqueue(which="not worth it")
-    odd = ill_advised.enqueue()
+    odd, *beyond = ill_advised.enqueue(), out_of_sight.enqueue(), out_of_mind.enqueue()
     worker = start_worker()
-    until(lambda: all(jobs.history(one) for one in (*said.values(), worth, worthless, odd)))
+    until(lambda: all(jobs.history(one) for one in (*said.values(), worth, worthless, odd, *beyond)))
     now = queue.now()
 
     def became(receipt):
@@ -195,7 +198,10 @@ def test_what_a_handler_says_of_its_attempt_is_what_becomes_of_it(start_worker, 
     assert became(said["cancel"]) == ("failed", 1, "cancelled")
     assert became(worth) == ("queued", 1, None)
     assert became(worthless) == ("dead_letter", 1, "not retryable")
-    assert became(odd) == ("queued", 1, None)
+    for receipt in (odd, *beyond):
+        assert became(receipt) == ("queued", 1, None)
+        assert jobs.get(receipt).error == "the error of the handler"
+        assert "raised by the retry function of" in jobs.history(receipt)[0].traceback
     for receipt, seconds in ((said["retry"], 3600), (said["snooze"], 3600), (worth, 600)):
         due = jobs.get(receipt).scheduled_at - now
         assert timedelta(seconds=seconds - 5) < due < timedelta(seconds=seconds + 1)

@@ -19,7 +19,7 @@ class Desk:
 
     def __init__(self):
         self.holdings = Holdings()
-        self.reach = Reach("default", self.holdings.__len__, 60.0)
+        self.reach = Reach("default", self.holdings.__len__, 60.0, lambda _error: False)
         self.backend = self.limits = self
         self.extended = []
         self.stopped = []

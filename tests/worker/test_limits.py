@@ -98,6 +98,9 @@ def test_a_job_that_heeds_its_time_limit_is_ended_without_its_executor(start_wor
     (dead,) = jobs.until("dead_letter", receipt)
     assert (dead.attempts, dead.end_reason) == (2, "timed out")
     assert jobs.endings(receipt) == ["timed_out", "timed_out"]
+    assert jobs.get(receipt).error == "The attempt shall stop: its time is up."
+    assert {one.error_class for one in jobs.history(receipt)} == {"jobqueue.errors.Interrupted"}
+    assert all("in heed" in one.traceback for one in jobs.history(receipt))
     assert all(0.1 < one.duration < 1.5 for one in jobs.history(receipt))
     ledger.open_gate("go")
     (row,) = jobs.until("completed", neighbour)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from jobqueue.ids import new_id
 from jobqueue.records import Draft
-from tests.app.worker_jobs import USELESS, heed_async, note_run, poison, poison_async, useless
+from tests.app.worker_jobs import USELESS, heed_async, note_run, poison, poison_async, tick, useless
+from tests.app.worker_jobs_broken import UNSTORABLE, boast
 from tests.worker.harness import until
 
 #: How each attempt ends, and what its words hold.
@@ -28,6 +30,7 @@ POISONS = {
     "forks and dies": ("crashed", "status 5"),
     "closes all files": ("crashed", ""),
     "long-winded": ("failed", "ValueError"),
+    "garrulous": ("failed", "ValueError"),
 }
 
 
@@ -70,12 +73,24 @@ def test_an_error_without_words_is_described_all_the_same(start_worker, jobs):
     assert all("_raise" in one.traceback for one in jobs.history(receipt))
 
 
+def test_an_error_of_thirty_megabytes_keeps_no_neighbour_waiting(start_worker, jobs, ledger):
+    start_worker()
+    neighbour = tick.enqueue(gate="go")
+    until(lambda: ledger.entries("tick"))
+    jobs.until("dead_letter", poison.enqueue(which="garrulous"), seconds=10)
+    ledger.open_gate("go")
+    jobs.until("completed", neighbour)
+    ticks = [one["at"] for one in ledger.entries("tick")]
+    assert max(later - earlier for earlier, later in pairwise(ticks)) < 2.0
+
+
 def test_a_result_that_cannot_be_stored_is_a_dead_letter_at_once(start_worker, jobs, ledger):
     worker = start_worker()
     receipts = [useless.enqueue(which=which) for which in USELESS]
     for dead in jobs.until("dead_letter", *receipts):
         assert (dead.attempts, dead.end_reason, dead.result) == (1, "unusable result", None), dead.payload
         assert jobs.endings(dead.id) == ["failed"]
+        assert dead.error.startswith("The result "), dead.payload
         assert len(ledger.runs(dead.id)) == 1
     jobs.until("completed", note_run.enqueue(number=1))
     assert worker.stop() == 0
@@ -155,3 +170,27 @@ def test_where_memory_runs_out_executors_go_before_their_supervisor(start_worker
 def dispensable(pid):
     """How readily the kernel ends a process."""
     return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+@pytest.mark.parametrize("how", ["progress", "percent", "follow-up"])
+def test_what_cannot_be_stored_is_refused_where_the_handler_says_it(start_worker, jobs, ledger, how):
+    """And whatever limits the handler has lifted: another process has its own."""
+    worker = start_worker()
+    receipts = {what: boast.enqueue(what=what, how=how) for what in UNSTORABLE}
+    jobs.until("completed", *receipts.values())
+    refused = {one["job"]: one["error"] for one in ledger.entries("refused")}
+    expected = "InvalidOption" if how == "percent" else "PayloadRefused"
+    assert {what: refused.get(receipt.id) for what, receipt in receipts.items()} == dict.fromkeys(UNSTORABLE, expected)
+    assert {jobs.get(one).progress for one in receipts.values()} == {None}
+    jobs.until("completed", note_run.enqueue(number=1))
+    assert worker.stop() == 0
+    assert "Traceback" not in worker.output
+
+
+def test_a_result_that_cannot_be_stored_is_a_dead_letter_whatever_limits_the_handler_has_lifted(start_worker, jobs):
+    worker = start_worker()
+    receipts = [boast.enqueue(what=what, how="result") for what in UNSTORABLE]
+    for dead in jobs.until("dead_letter", *receipts):
+        assert (dead.attempts, dead.end_reason, dead.result) == (1, "unusable result", None), dead.payload
+    jobs.until("completed", note_run.enqueue(number=1))
+    assert worker.stop() == 0

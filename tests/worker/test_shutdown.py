@@ -43,6 +43,14 @@ def test_what_runs_may_end_within_the_grace_and_the_rest_has_its_attempt_back(st
 
 
 @BOTH
+def test_an_idle_worker_says_that_it_stops(start_worker, alias, number):
+    worker = start_worker()
+    os.kill(worker.pid, number)
+    assert worker.wait() == 0
+    assert worker.output.splitlines()[-1].endswith("INFO    Stopping: no job is under way")
+
+
+@BOTH
 def test_a_second_signal_gives_everything_back_at_once(start_worker, jobs, ledger, number):
     receipts = [hold.enqueue(gate="never"), stay.enqueue(gate="never")]
     worker = start_worker("--shutdown-grace", "60")

@@ -72,12 +72,34 @@ def test_a_queue_that_nobody_has_is_named_with_those_there_are(start_worker, ali
         (["--max-rss", "lots"], {}, "argument --max-rss: invalid int value: 'lots'"),
         (["--shutdown-grace", "nan"], {}, "--shutdown-grace must be from 0 to 86400, got nan"),
         ([], {"JOBQUEUE_WORKER_LEASE": "soon"}, "JOBQUEUE_WORKER_LEASE is 'soon', which is no float."),
+        ([], {"JOBQUEUE_WORKER_DRAIN": "maybe"}, "JOBQUEUE_WORKER_DRAIN is 'maybe'; write 1 for yes or 0 for no."),
+        ([], {"JOBQUEUE_WORKER_SKIP_CHECKS": "nay"}, "JOBQUEUE_WORKER_SKIP_CHECKS is 'nay'; write 1 for yes or 0"),
+        ([], {"JOBQUEUE_WORKER_QUEUES": "mail"}, "Did you mean 'JOBQUEUE_WORKER_QUEUE'?"),
+        ([], {"JOBQUEUE_WORKER_CONCURENCY": "2"}, "Did you mean 'JOBQUEUE_WORKER_CONCURRENCY'?"),
+        (["--queue", ""], {}, "--queue is empty: give a name, or leave it out."),
+        (["--type", " "], {}, "--type is empty: give a name, or leave it out."),
+        ([], {"JOBQUEUE_WORKER_QUEUE": " , "}, "JOBQUEUE_WORKER_QUEUE is empty: give a name, or leave it out."),
         ([], {"JOBQUEUE_WORKER_PROCESSES": "-1"}, "--processes must be from 0 to 256, got -1"),
     ],
 )
 def test_a_value_that_will_not_do_is_refused_in_one_sentence(start_worker, words, environment, sentence):
     said = failed(start_worker(*words, up=0, environment=environment))
     assert sentence in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
+@pytest.mark.parametrize(
+    ("jobqueue", "sentence"),
+    [
+        ({"BACKEND": "x.y.Z"}, "CommandError: JOBQUEUE['BACKEND'] is 'x.y.Z', which cannot be imported: "),
+        ({"DATABSE": "default"}, "CommandError: JOBQUEUE has the unknown key 'DATABSE'. Did you mean 'DATABASE'?"),
+        ({"DATABASE": "defualt"}, "CommandError: JOBQUEUE names the database 'defualt', which is not in DATABASES. "),
+        ({"RUNTIME_DIR": "run"}, "CommandError: JOBQUEUE['RUNTIME_DIR'] must be None or the absolute path of a folder"),
+    ],
+)
+def test_settings_that_will_not_do_are_one_sentence_where_checks_do_not_run(start_worker, jobqueue, sentence):
+    said = failed(start_worker("--skip-checks", "--processes", "0", "--drain", up=0, jobqueue=jobqueue))
+    assert said.splitlines()[-1].startswith(sentence)
 
 
 # What may be told
@@ -112,6 +134,21 @@ def test_lists_and_flags_may_come_from_the_environment_too(read_options):
     assert (options.queues, options.drain) == (frozenset({"mail", "sms"}), True)
     options = read_options({"JOBQUEUE_WORKER_TYPE": "nap", "JOBQUEUE_WORKER_EXCLUDE_TYPE": "keep,weigh"})
     assert (options.types, options.excluded_types) == (frozenset({"nap"}), frozenset({"keep", "weigh"}))
+
+
+@pytest.mark.parametrize("text", ["0", "false", "No", "off", ""])
+def test_a_flag_may_be_off_in_the_environment(read_options, text):
+    assert read_options({"JOBQUEUE_WORKER_DRAIN": text}).drain is False
+
+
+def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone(read_options):
+    told = {
+        "JOBQUEUE_WORKER_SERVICE_HOST": "10.0.0.7",
+        "JOBQUEUE_WORKER_SERVICE_PORT_HTTP": "80",
+        "JOBQUEUE_WORKER_PORT": "tcp://10.0.0.7:80",
+        "JOBQUEUE_WORKER_PORT_80_TCP_ADDR": "10.0.0.7",
+    }
+    assert read_options(told) == read_options({})
 
 
 def test_the_command_line_wins(read_options):

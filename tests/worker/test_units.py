@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from datetime import UTC, timedelta
+from functools import partial
 from itertools import pairwise
+from string import ascii_letters, digits
 
 import pytest
 from hypothesis import given
@@ -16,45 +19,44 @@ from jobqueue.policy.settling import completed
 from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker import slots as slots_module
-from jobqueue.worker import wire
+from jobqueue.worker import testimony, wire
 from jobqueue.worker.attempt import Running, judged
 from jobqueue.worker.holdings import NEVER, POSTPONED_FOR, Held, Holdings
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.outgoing import Outgoing
 from jobqueue.worker.slots import Slots
-from jobqueue.worker.wire import Inbox, Word, pack
+from jobqueue.worker.wire import BadMessage, Inbox, Word, pack
 from tests.worker.harness import until
 
-TEXT = st.text(max_size=40)
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 WORDS = st.sampled_from(Word)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | TEXT,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
+spelled = partial(json.dumps, ensure_ascii=False)
 LENGTHS = st.integers(0, 10**9).map(lambda millis: timedelta(milliseconds=millis))
-MOMENTS = st.datetimes(timezones=st.just(UTC))
+MOMENTS = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: 2 < moment.year < 9998)
 maybe = st.none().__or__
 
+NAMES = st.text(ascii_letters + digits + "_.:/@-", min_size=1, max_size=40)
+KEYS = st.text(min_size=1, max_size=40).filter(str.isprintable)
 DRAFTS = st.builds(
     Draft,
-    id=TEXT,
-    type=TEXT,
-    payload=JSON.map(json.dumps),
+    id=st.just("01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+    type=NAMES,
+    payload=JSON.map(spelled),
     payload_version=st.integers(1, 9),
-    queue=TEXT,
+    queue=NAMES,
     priority=st.integers(1, 10),
     max_retries=st.integers(1, 100),
-    delay=LENGTHS,
-    scheduled_at=maybe(MOMENTS),
     expires_at=maybe(MOMENTS),
-    timeout=maybe(LENGTHS),
-    idempotency_key=maybe(TEXT),
-    unique_key=maybe(TEXT),
-    tenant=maybe(TEXT),
-    workspace=maybe(TEXT),
-    parent_id=maybe(TEXT),
-    context=maybe(TEXT),
+    timeout=maybe(LENGTHS.filter(bool)),
+    tenant=maybe(KEYS),
+    workspace=maybe(KEYS),
+    parent_id=st.just("job-1"),
+    context=maybe(JSON.map(spelled)),
 )
 FAILURES = st.builds(
     Failure,
@@ -65,18 +67,32 @@ FAILURES = st.builds(
     fingerprint=maybe(TEXT),
     duration=maybe(LENGTHS),
 )
+ENDS = {
+    "id": st.just("job-1"),
+    "fence": st.just(4),
+    "owner": st.just("me"),
+    "result": maybe(JSON.map(spelled)),
+    "delay": maybe(LENGTHS),
+    "end_reason": maybe(TEXT),
+    "progress": maybe(st.dictionaries(TEXT, JSON, max_size=3).map(spelled)),
+}
+DRAFTS_OR_KEYED = DRAFTS.flatmap(
+    lambda draft: st.sampled_from(
+        [draft, replace(draft, idempotency_key="k", delay=timedelta(5)), replace(draft, unique_key="k")]
+    )
+) | MOMENTS.flatmap(lambda moment: DRAFTS.map(lambda draft: replace(draft, scheduled_at=moment)))
 SETTLEMENTS = st.builds(
     Settlement,
-    id=TEXT,
-    fence=st.integers(1, 2**62),
-    owner=st.just("me"),
-    move=st.sampled_from([move for move in Move if move not in (Move.CLAIM, Move.REVIVE)]),
-    result=maybe(JSON.map(json.dumps)),
-    delay=maybe(LENGTHS),
-    end_reason=maybe(TEXT),
-    failure=maybe(FAILURES),
-    children=st.lists(DRAFTS, max_size=2).map(tuple),
-    progress=maybe(JSON.map(json.dumps)),
+    **ENDS,
+    move=st.just(Move.COMPLETE),
+    failure=st.none(),
+    children=st.lists(DRAFTS_OR_KEYED, max_size=2).map(tuple),
+) | st.builds(
+    Settlement,
+    **ENDS,
+    move=st.sampled_from([Move.RETRY, Move.SNOOZE, Move.RELEASE, Move.BURY, Move.CANCEL]),
+    failure=FAILURES,
+    children=st.just(()),
 )
 
 
@@ -108,6 +124,14 @@ def received(messages, cuts=()):
 # Messages
 
 
+def judged_outcome(row, **changes):
+    """Have the supervisor judge a row about the claim of ``claim_of``."""
+    claim = claim_of(**changes)._replace(id="job-1")
+    held = {("job-1", 4): Held(claim, 60.0, 10.0, 100.0)}
+    [(_, said)] = testimony.outcomes([row], held, "me")
+    return said
+
+
 @given(said=st.lists(st.tuples(WORDS, JSON), max_size=6), cuts=st.lists(st.integers(0, 10**6), max_size=20))
 def test_messages_arrive_whole_and_in_order_however_they_are_cut(said, cuts):
     assert received([pack(*one) for one in said], cuts) == said
@@ -132,7 +156,42 @@ def test_a_settlement_is_the_same_at_the_other_end(settlement):
         settlement = settlement._replace(delay=None, end_reason=None, failure=None)
     [(word, [row])] = received([pack(Word.OUTCOMES, [wire.settlement_row(settlement)])])
     assert word is Word.OUTCOMES
-    assert wire.settlement(row, "me") == settlement
+    assert judged_outcome(row) == settlement
+
+
+@given(row=st.lists(JSON | st.just("job-1") | st.just(4), max_size=9).map(lambda rest: ["job-1", 4, *rest]))
+def test_whatever_an_executor_says_is_an_outcome_or_no_message(row):
+    try:
+        said = judged_outcome(row)
+    except BadMessage as error:
+        assert len(str(error)) < 100  # noqa: PT017 - it may be one or the other
+    else:
+        assert said is None or isinstance(said, (list, Settlement))
+
+
+@given(data=st.binary(max_size=60), length=st.integers(0, 80))
+def test_whatever_comes_in_is_a_message_or_none(data, length):
+    inbox = Inbox(longest=70)
+    try:
+        list(inbox.feed(length.to_bytes(4) + data))
+    except BadMessage as error:
+        assert length > 70 or len(data) >= length, error  # noqa: PT017
+
+
+def test_a_follow_up_job_has_what_its_parent_has_although_a_foreign_program_wrote_it():
+    draft = Draft(id="01ARZ3NDEKTSV4RRFFQ69G5FAV", type="t", payload="1", parent_id="job-1", tenant="a\nb")
+    row = wire.settlement_row(completed(claim_of())._replace(children=(draft,)))
+    assert judged_outcome(row, tenant="a\nb").children == (draft,)
+    with pytest.raises(BadMessage, match="tenant"):
+        judged_outcome(row)
+
+
+def test_no_outcome_comes_twice():
+    held = {("job-1", 4): Held(claim_of(), 60.0, 10.0, 100.0)}
+    said = testimony.outcomes([["job-1", 4, None]] * 2, held, "me")
+    del held[next(said)[0].key]
+    with pytest.raises(BadMessage, match="does not run"):
+        next(said)
 
 
 def test_a_plain_completion_is_short():

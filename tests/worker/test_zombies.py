@@ -19,7 +19,7 @@ from jobqueue.records import Again, ClaimRequest, Dead, Draft, Ending, Failure, 
 from jobqueue.testing import VirtualClock
 from tests.app.worker_jobs import hold_once, keep_interpreter, late_atomic, late_verb, note_run, tick
 from tests.conftest import make_sql_backend
-from tests.worker.harness import children, freeze, is_gone, is_resting, thaw, until, until_at_rest
+from tests.worker.harness import children, freeze, is_gone, is_resting, is_stopped, thaw, until, until_at_rest
 from tests.worker.unfenced.fence import take_out
 
 VERBS = ("complete", "fail", "snooze", "progress")
@@ -232,6 +232,22 @@ def test_the_executors_of_a_supervisor_that_stands_still_end_before_the_leases_d
     assert jobs.get(receipt).status == "in_progress"
     ledger.open_gate("go")
     thaw(supervisor)
+    jobs.until("completed", receipt)
+    assert ledger.overlaps() == []
+    assert worker.stop() == 0
+
+
+def test_executors_end_in_time_though_their_supervisor_stands_still_as_it_gives_them_a_job(
+    queue, start_worker, jobs, ledger
+):
+    receipt = tick.enqueue(gate="go")
+    worker = start_worker("--lease", "2", apps=("tests.worker.standing",))
+    until(lambda: is_stopped(worker.pid), what="a supervisor that stands still")
+    executors = worker.executors
+    until(lambda: all(map(is_gone, executors)), 10, "the end of the executors")
+    assert jobs.get(receipt).status == "in_progress"
+    ledger.open_gate("go")
+    thaw(worker.pid)
     jobs.until("completed", receipt)
     assert ledger.overlaps() == []
     assert worker.stop() == 0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from jobqueue.backends import postgresql_statements, sql, sqlite_statements, watching
+from jobqueue.backends import postgresql_statements, sql, sql_statements, sqlite_statements, watching
 from jobqueue.models import Job
 
 SET = Callable[[object, str, Any], None]
@@ -31,7 +31,7 @@ def take_out(vendor: str, put: SET = setattr) -> None:
         }
     else:
         module = postgresql_statements
-        fences = {sql.HELD.removeprefix("j.id = v.id"): ""}
+        fences = {sql_statements.HELD.removeprefix("j.id = v.id"): ""}
         module.cycle_statement.cache_clear()
         put(module, "COMPLETE", COMPLETE_BY_ID)
     for name in ("COMPLETE", "SETTLE", "EXTEND"):
