@@ -81,6 +81,18 @@ def flood(handler, receiver):
         handler.wfile.write(b"y" * 100_000)
 
 
+def raw(data, for_ever=b"", *, each=0.0):
+    """Say these very bytes, and then others without end, with pauses between them."""
+
+    def say(handler, receiver):
+        handler.wfile.write(data)
+        while for_ever and not receiver.over.wait(each):
+            handler.wfile.write(for_ever)
+        handler.close_connection = True
+
+    return say
+
+
 def hang_up(handler, receiver):
     """Say nothing."""
     handler.connection.close()

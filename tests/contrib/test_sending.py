@@ -5,13 +5,19 @@ from __future__ import annotations
 import shutil
 import ssl
 import subprocess
+import time
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from jobqueue.clock import SYSTEM
+from jobqueue.contrib.webhooks import sending
 from jobqueue.contrib.webhooks.addresses import Refused, permitted, target_of
 from jobqueue.contrib.webhooks.sending import Unreachable, post
-from tests.contrib.receiver import drip_body, drip_headers, flood, hang_up, receiving
+from tests.contrib.receiver import drip_body, drip_headers, flood, hang_up, raw, receiving
 
 LOOPBACK = ["127.0.0.0/8"]
 
@@ -94,6 +100,110 @@ def test_who_answers_without_end_is_not_listened_to(receiver):
     assert deliver(receiver.url(), timeout=2).status == 200
     receiver.say(flood)
     assert deliver(receiver.url(), most=1_000).text == "y" * 1_000
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+#: What comes behind a verdict does not change it; of the text, what came is kept.
+NONSENSE = {
+    "a chunk of -5 bytes": (CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n", None),
+    "a chunk of -1 bytes": (CHUNKED + b"-1\r\n" + b"y" * 5_000, None),
+    "a chunk of no number": (CHUNKED + b"3\r\nyes\r\nzz\r\n", "yes"),
+    "a chunk that never ends": (CHUNKED + b"f" * 5_000 + b"\r\nyes", "yes"),
+    "a chunk without its end": (CHUNKED + b"5\r\nhel", "hel"),
+    "a chunk's line that never ends": (CHUNKED + b"3;" + b"x" * 70_000 + b"\r\nyes\r\n0\r\n\r\n", ""),
+    "chunks of one byte": (CHUNKED + b"1\r\ny\r\n" * 3_000 + b"0\r\n\r\n", "y" * 1_000),
+    "a length of -5": (HEAD + b"Content-Length: -5\r\n\r\nyes", "yes"),
+    "a length of 5,000 digits": (HEAD + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\nyes", "yes"),
+    "a length that is no number": (HEAD + b"Content-Length: many\r\n\r\nyes", "yes"),
+    "less than it says": (HEAD + b"Content-Length: 100\r\n\r\nyes", "yes"),
+    "bytes that are no text": (HEAD + b"Content-Length: 3\r\n\r\n\xff\x00y", "\N{REPLACEMENT CHARACTER}y"),
+    "no end of its headers": (HEAD, ""),
+    "no headers at all": (HEAD + b"\r\nyes", "yes"),
+    "lines that are no headers": (HEAD + b"nonsense\r\n: x\r\n\xff\xfe: y\r\n\r\n", None),
+    "patience that is no number": (HEAD + b"Retry-After: soon\r\nContent-Length: 0\r\n\r\n", ""),
+    "hints before it": (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3 + HEAD + b"\r\nyes", "yes"),
+    "100 before it": (b"HTTP/1.1 100 Continue\r\n\r\n" * 5 + HEAD + b"\r\nyes", "yes"),
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_no_nonsense_behind_a_verdict_changes_it(receiver, nonsense):
+    said, text = NONSENSE[nonsense]
+    receiver.say(raw(said))
+    answer = deliver(receiver.url())
+    assert answer.status == 200
+    assert len(answer.text) <= 1_000
+    assert text is None or answer.text == text
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_text_where_none_may_be_is_not_read(receiver, status):
+    receiver.say(raw(b"HTTP/1.1 %d X\r\nContent-Length: 3\r\n\r\nyes" % status, b"y"))
+    assert deliver(receiver.url())[:2] == (status, "")
+
+
+ENDLESS = {
+    "100 Continue": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+    "103 Early Hints": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100),
+    "100 Continue with headers": (b"HTTP/1.1 100 Continue\r\n", b"X: y\r\n"),
+    "a status": (b"HTTP/1.1 200 ", b"x" * 1_000),
+    "an empty line": (b"", b"\r\n" * 100),
+    "a header": (HEAD + b"X: ", b"x" * 1_000),
+    "headers": (HEAD, b"X: " + b"x" * 1_000 + b"\r\n"),
+}
+
+
+@pytest.mark.parametrize("endless", ENDLESS)
+def test_who_never_comes_to_an_answer_is_left_soon(receiver, endless):
+    receiver.say(raw(*ENDLESS[endless]))
+    began, used = SYSTEM.monotonic(), time.process_time()
+    with pytest.raises(Unreachable):
+        deliver(receiver.url(), timeout=60)
+    assert SYSTEM.monotonic() - began < 30
+    assert time.process_time() - used < 5
+
+
+ENDLESS_TEXTS = {
+    "trailers": (CHUNKED + b"0\r\n", b"X: y\r\n" * 100),
+    "empty trailers": (CHUNKED + b"3\r\nyes\r\n0\r\n", b"x" * 1_000 + b"\r\n"),
+    "a chunk's line": (CHUNKED, b"0" * 1_000),
+    "chunks' lines": (CHUNKED, b"1;" + b"x" * 60_000 + b"\r\ny\r\n"),
+    "a chunk of -1 bytes": (CHUNKED + b"-1\r\n", b"y" * 1_000),
+    "a text": (HEAD + b"\r\n", b"y" * 1_000),
+}
+
+
+@pytest.mark.parametrize("endless", ENDLESS_TEXTS)
+def test_a_text_without_end_is_left_soon(receiver, endless):
+    receiver.say(raw(*ENDLESS_TEXTS[endless]))
+    began = SYSTEM.monotonic()
+    answer = deliver(receiver.url(), timeout=60)
+    assert answer.status == 200
+    assert len(answer.text) <= 1_000
+    assert SYSTEM.monotonic() - began < 30
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.binary(max_size=20)
+        | st.sampled_from([HEAD, CHUNKED, b"\r\n", b"HTTP/1.1 ", b"100", b"-5\r\n", b"Retry-After: ", b"0" * 400])
+    ).map(b"".join)
+)
+def test_whatever_a_receiver_says_there_is_an_answer_or_none(receiver, said):
+    receiver.say(raw(said))
+    with suppress(Unreachable):
+        assert 100 <= deliver(receiver.url(), timeout=5).status <= 999
+
+
+@given(
+    st.text(st.characters(max_codepoint=255))
+    | st.from_regex(r"\A[A-Z][a-z]{2}, [0-9]{1,4} [A-Z][a-z]{2} [0-9:+ -]{0,30}")
+)
+def test_whatever_patience_is_asked_for_is_a_number_or_none(text):
+    response = SimpleNamespace(getheader=lambda name: text)
+    assert sending._patience(response) is None or sending._patience(response) >= 0
 
 
 def test_faults_of_the_network_are_told_without_naming_where(receiver):

@@ -9,6 +9,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.contrib.sessions.models import Session
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
@@ -239,6 +241,17 @@ def test_what_is_no_secret_is_not_quoted():
         assert text.removeprefix("env:") not in str(raised.value) or text.startswith("env:")
 
 
+def test_endpoints_need_no_name_and_share_none(endpoint):
+    one, other = (Endpoint.objects.create(url=endpoint.url) for _ in range(2))
+    assert one.name is None
+    assert str(one) != str(other)
+    other.name = endpoint.name
+    with pytest.raises(ValidationError, match="already exists"):
+        other.full_clean()
+    with pytest.raises(IntegrityError):
+        other.save()
+
+
 # The admin
 
 
@@ -274,6 +287,17 @@ def test_a_secret_goes_into_the_admin_and_never_comes_out(visitor):
     text = visitor.get(change).content.decode() + visitor.get(f"{change[:-7]}history/").content.decode()
     assert fresh not in text
     assert offered not in text
+
+
+def test_the_admin_takes_and_lists_endpoints_without_a_name(visitor):
+    add = reverse("admin:jobqueue_webhooks_endpoint_add")
+    for _ in range(2):
+        data = {"name": "", "url": "https://shop.example/hook", "new_secret": new_secret(), "enabled": "on"}
+        assert visitor.post(add, data).status_code == 302
+    listed = visitor.get(reverse("admin:jobqueue_webhooks_endpoint_changelist")).content.decode()
+    for one in Endpoint.objects.all():
+        assert one.name is None
+        assert f">endpoint {one.pk}</a>" in listed
 
 
 def test_who_may_only_look_sees_no_secret(visitor):

@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue import conf
 from jobqueue.contrib.commands.checks import check_commands
 
 
@@ -17,4 +18,4 @@ class CommandsConfig(AppConfig):
     verbose_name = _("Command jobs")
 
     def ready(self) -> None:
-        checks.register(check_commands)
+        checks.register(check_commands, conf.CHECKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from django.core.checks import CheckMessage
@@ -10,6 +9,7 @@ from django.core.checks import Warning as Caution
 from django.core.management import get_commands
 
 from jobqueue import conf
+from jobqueue.policy.nearest import did_you_mean
 
 #: They run whatever they are told, or never end.
 _NOT_FOR_JOBS = frozenset({"shell", "dbshell", "runserver", "testserver", "runworker", "jobqueue"})
@@ -17,7 +17,7 @@ _NOT_FOR_JOBS = frozenset({"shell", "dbshell", "runserver", "testserver", "runwo
 
 def check_commands(**_: Any) -> list[CheckMessage]:
     """Check the list of allowed commands; what ``jobqueue.E003`` tells of is not told again."""
-    allowed = [] if [*conf.mistakes()] else sorted(conf.get("COMMANDS"))
+    allowed = sorted(conf.get("COMMANDS")) if conf.is_sound() else []
     known = get_commands()
     return [
         *(_unknown(name, list(known)) for name in allowed if name not in known),
@@ -26,10 +26,9 @@ def check_commands(**_: Any) -> list[CheckMessage]:
 
 
 def _unknown(name: str, known: list[str]) -> CheckMessage:
-    nearest = get_close_matches(name, known, n=1, cutoff=0.5)
     return Caution(
         f"JOBQUEUE['COMMANDS'] allows {name!r}, and there is no such management command.",
-        hint=f"Did you mean {nearest[0]!r}?" if nearest else "Is its app in INSTALLED_APPS?",
+        hint=did_you_mean(name, known, "Is its app in INSTALLED_APPS?"),
         id="jobqueue_commands.W001",
     )
 

@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue import conf
 from jobqueue.contrib.email.checks import check_courier
 
 
@@ -17,4 +18,4 @@ class EmailConfig(AppConfig):
     verbose_name = _("E-mail jobs")
 
     def ready(self) -> None:
-        checks.register(check_courier)
+        checks.register(check_courier, conf.CHECKS)

@@ -15,7 +15,7 @@ _OWN = (OWN, "jobqueue.contrib.email.backend.EmailBackend")
 
 def check_courier(**_: Any) -> list[CheckMessage]:
     """Check who sends; what ``jobqueue.E003`` tells of is not told again."""
-    if [*conf.mistakes()]:
+    if not conf.is_sound():
         return []
     via, known = conf.get("EMAIL_VIA"), mailers()
     if known is None:

@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue import conf
 from jobqueue.contrib.files.checks import check_root
 
 
@@ -17,4 +18,4 @@ class FilesConfig(AppConfig):
     verbose_name = _("File jobs")
 
     def ready(self) -> None:
-        checks.register(check_root)
+        checks.register(check_root, conf.CHECKS)

@@ -19,7 +19,7 @@ _HINT = "Set JOBQUEUE['FILES_ROOT'] to the absolute path of a folder of its own.
 
 def check_root(**_: Any) -> list[CheckMessage]:
     """Check the folder that file jobs work in; what ``jobqueue.E003`` tells of is not told again."""
-    if [*conf.mistakes()]:
+    if not conf.is_sound():
         return []
     root = conf.get("FILES_ROOT")
     if root is None:

@@ -14,10 +14,11 @@ from jobqueue.api import job
 from jobqueue.contrib.files.rooted import Folder, NotAFile, folder_of
 from jobqueue.errors import Discard
 from jobqueue.handlers.context import JobContext
+from jobqueue.ids import portable
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4_000
-#: Files under construction begin so, and no job may name one.
+#: Files under construction begin so, and no part of a job's path may.
 MARK = ".jobqueue-"
 _EARLIER = 20
 
@@ -31,8 +32,8 @@ def _path(path: str) -> str:
         raise ValueError("must be printable, and without backslashes")
     if len(path.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
         raise ValueError(f"must have at most {LONGEST_PATH} bytes, and {LONGEST_NAME} in each part")
-    if parts[-1].startswith(MARK):
-        raise ValueError(f"must not begin with {MARK}: such files are under construction")
+    if any(part.casefold().startswith(MARK) for part in parts):  # some file systems do not tell A from a
+        raise ValueError(f"must have no part that begins with {MARK}: such files are under construction")
     return path
 
 
@@ -142,7 +143,7 @@ def _store(folder: Folder, name: str, data: bytes, overwrite: bool, ctx: JobCont
 
 def _draft(ctx: JobContext, fence: int) -> str:
     """Name a file under construction, one for each claim: no late worker shall put half of another's in place."""
-    return f"{MARK}{ctx.job_id}-{fence}"
+    return f"{MARK}{portable(ctx.job_id)}-{fence}"
 
 
 def _tidy(folder: Folder, ctx: JobContext) -> None:

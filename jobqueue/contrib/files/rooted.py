@@ -1,7 +1,8 @@
 """Files below one folder, which no path leads out of: not by dots, nor by symbolic links, however these are swapped.
 
 Each folder on the way is opened relative to the one before it, and never through a link. So what was checked and what
-is used are the same folder: there is no path left that could mean something else a moment later.
+is used are the same folder: there is no path left that could mean something else a moment later. In an open folder only
+single names are taken; a name with a slash in it would be a path.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Folder:
     def read(self, name: str, most: int) -> bytes | None:
         """Read a file, at most so many bytes; nothing if there is none. Raises NotAFile."""
         try:
-            number = os.open(name, _LOOK, dir_fd=self._number)
+            number = os.open(_single(name), _LOOK, dir_fd=self._number)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -50,13 +51,13 @@ class Folder:
     def mode(self, name: str) -> int | None:
         """Read the permissions of a file, if it is there."""
         try:
-            return stat.S_IMODE(os.stat(name, dir_fd=self._number, follow_symlinks=False).st_mode)
+            return stat.S_IMODE(os.stat(_single(name), dir_fd=self._number, follow_symlinks=False).st_mode)
         except FileNotFoundError:
             return None
 
     def write(self, name: str, content: bytes, mode: int | None) -> None:
         """Make a new file, whole on the disk when this returns."""
-        number = os.open(name, _NEW, 0o666, dir_fd=self._number)
+        number = os.open(_single(name), _NEW, 0o666, dir_fd=self._number)
         with os.fdopen(number, "wb") as file:
             if mode is not None:
                 os.fchmod(number, mode & 0o777)  # setuid was for other content
@@ -67,14 +68,15 @@ class Folder:
     def replace(self, name: str, target: str) -> None:
         """Put a file in another's place, in one step."""
         try:
-            os.replace(name, target, src_dir_fd=self._number, dst_dir_fd=self._number)
+            os.replace(_single(name), _single(target), src_dir_fd=self._number, dst_dir_fd=self._number)
         except (IsADirectoryError, NotADirectoryError) as error:
             raise _plain(error) from error
 
     def place(self, name: str, target: str) -> bool:
         """Put a file where none is, in one step; say whether none was."""
         try:
-            os.link(name, target, src_dir_fd=self._number, dst_dir_fd=self._number, follow_symlinks=False)
+            here = self._number
+            os.link(_single(name), _single(target), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
         except FileExistsError:
             return False
         except OSError as error:
@@ -88,15 +90,15 @@ class Folder:
     def drop(self, name: str) -> None:
         """Remove a file of our own making, if it is there."""
         with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self._number)
+            os.unlink(_single(name), dir_fd=self._number)
 
     def remove(self, name: str) -> bool:
         """Remove a file; say whether there was one. Raises NotAFile."""
         try:
-            found = os.stat(name, dir_fd=self._number, follow_symlinks=False)
+            found = os.stat(_single(name), dir_fd=self._number, follow_symlinks=False)
             if not stat.S_ISREG(found.st_mode):
                 raise NotAFile("What is there is no regular file.")
-            os.unlink(name, dir_fd=self._number)
+            os.unlink(_single(name), dir_fd=self._number)
         except FileNotFoundError:
             return False
         except IsADirectoryError as error:
@@ -131,14 +133,21 @@ def folder_of(root: str | Path, path: str, *, make: bool = False) -> Iterator[tu
 def _enter(here: int, name: str, make: bool) -> int:
     if make:
         with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=here)
+            os.mkdir(_single(name), dir_fd=here)
         os.fsync(here)
     try:
-        return os.open(name, _FOLDER, dir_fd=here)
+        return os.open(_single(name), _FOLDER, dir_fd=here)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise _plain(error) from error
+
+
+def _single(name: str) -> str:
+    """Let a name pass that cannot lead out of the folder it is used in."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise ValueError(f"{name!r} is no name of a file within a folder.")
+    return name
 
 
 def _plain(error: OSError) -> Exception:

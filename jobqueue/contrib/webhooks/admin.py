@@ -65,7 +65,7 @@ class EndpointAdmin(_EndpointAdmin):
     """Endpoints: to be added, changed, enabled and disabled."""
 
     form = EndpointForm
-    list_display = ("name", "enabled", "failures", "failing_since", "delivered_at", "disabled_reason")
+    list_display = ("label", "enabled", "failures", "failing_since", "delivered_at", "disabled_reason")
     list_filter = ("enabled",)
     search_fields = ("name",)
     readonly_fields = (
@@ -73,6 +73,10 @@ class EndpointAdmin(_EndpointAdmin):
     )  # fmt: skip
     fields = ("name", "url", "new_secret", "enabled", *readonly_fields)
     actions = ("enable", "disable")
+
+    @admin.display(description=_("name"), ordering="name")
+    def label(self, obj: Endpoint) -> str:
+        return str(obj)
 
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
         may_write = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)

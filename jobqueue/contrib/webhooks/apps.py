@@ -6,6 +6,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue import conf
 from jobqueue.contrib.webhooks.checks import check_time_limit
 
 
@@ -18,4 +19,4 @@ class WebhooksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        checks.register(check_time_limit)
+        checks.register(check_time_limit, conf.CHECKS)

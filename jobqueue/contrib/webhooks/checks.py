@@ -15,7 +15,7 @@ TIMEOUT = 30
 
 def check_time_limit(**_: Any) -> list[CheckMessage]:
     """Check that a delivery ends by itself before its attempt is ended; other mistakes are ``jobqueue.E003``."""
-    if [*conf.mistakes()] or conf.get("WEBHOOK_TIMEOUT") < TIMEOUT:
+    if not conf.is_sound() or conf.get("WEBHOOK_TIMEOUT") < TIMEOUT:
         return []
     return [
         Caution(

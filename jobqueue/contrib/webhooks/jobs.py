@@ -21,6 +21,7 @@ from jobqueue.contrib.webhooks.sending import Answer, Unreachable, post
 from jobqueue.contrib.webhooks.verdicts import Verdict, delay_of, reason_of, verdict_of
 from jobqueue.errors import Cancel, Discard, Retry
 from jobqueue.handlers.context import JobContext
+from jobqueue.ids import portable
 from jobqueue.policy.retry import Exponential
 from jobqueue.version import __version__
 
@@ -50,14 +51,18 @@ def webhook_dispatch(payload: WebhookDispatch, ctx: JobContext) -> dict[str, obj
     if not endpoint.enabled:
         raise Cancel("The endpoint is disabled. Once it is enabled again, retry the job.")
     entry = Delivery(
-        endpoint=endpoint, delivery_id=ctx.job_id, event=payload.event, attempt=ctx.attempt, sent_at=SYSTEM.now()
+        endpoint=endpoint,
+        delivery_id=portable(ctx.job_id),
+        event=payload.event,
+        attempt=ctx.attempt,
+        sent_at=SYSTEM.now(),
     )
     told = _told(entry, payload)
     verdict, reason = _judged(told)
     _note(entry, told, reason, gone=verdict is Verdict.GONE)
     if verdict is not Verdict.DELIVERED:
         _fail(verdict, reason, told)
-    return {"delivery_id": ctx.job_id, "delivered_at": to_text(entry.sent_at), "status_code": entry.status_code}
+    return {"delivery_id": entry.delivery_id, "delivered_at": to_text(entry.sent_at), "status_code": entry.status_code}
 
 
 def _told(entry: Delivery, payload: WebhookDispatch) -> Answer | Exception:

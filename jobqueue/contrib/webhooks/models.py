@@ -34,7 +34,8 @@ def now() -> datetime:
 class Endpoint(models.Model):
     """A receiver: its address, its secret, and how it has been doing."""
 
-    name = models.CharField(_("name"), max_length=100)
+    # Unique where there is one: NULL is no name, and any number of endpoints may have none.
+    name = models.CharField(_("name"), max_length=100, null=True, blank=True)
     url = models.CharField(_("URL"), max_length=LONGEST_URL, validators=[check_url])
     secret = models.CharField(_("secret"), max_length=500, default=new_secret)
     previous_secret = models.CharField(_("previous secret"), max_length=500, blank=True, default="")
@@ -54,7 +55,7 @@ class Endpoint(models.Model):
         constraints = [models.UniqueConstraint(fields=["name"], name="jobqueue_webhooks_name")]
 
     def __str__(self) -> str:
-        return self.name
+        return self.name or f"{self._meta.verbose_name} {self.pk}"
 
     def secrets(self, now: datetime) -> list[str]:
         """The secrets that sign now: the present one and, while receivers change over, the one before."""

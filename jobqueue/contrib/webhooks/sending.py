@@ -12,11 +12,15 @@ import ssl
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, NamedTuple
 
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.webhooks.addresses import Resolve, Target, permitted, resolve
+
+#: What a receiver may say before its answer's text, headers and all, and around it: chunk sizes, trailers.
+LONGEST_HEAD = 65_536
 
 
 class Unreachable(Exception):
@@ -89,11 +93,26 @@ def _exchange(channel: _Channel, target: Target, headers: Mapping[str, str], bod
     connection.sock = channel
     sent = {"Host": target.netloc, "Accept-Encoding": "identity", "Connection": "close", **headers}
     connection.request("POST", target.path, body, sent)
-    response = connection.getresponse()
+    response = _final(connection.getresponse())
+    channel.allow(LONGEST_HEAD + most)
+    return Answer(response.status, _text(response, most), _patience(response))
+
+
+def _final(response: HTTPResponse) -> HTTPResponse:
+    """Read on after what is said before the answer, such as 103; ``http.client`` knows of 100 alone."""
+    while HTTPStatus.SWITCHING_PROTOCOLS < response.status < HTTPStatus.OK:
+        response.headers = None  # type: ignore[assignment]  # it begins again where it has none
+        response.begin()
+    return response
+
+
+def _text(response: HTTPResponse, most: int) -> str:
+    """Read the text, or what comes of it: the verdict is in, and no nonsense behind it changes that."""
     data = b""
-    with suppress(OSError, HTTPException):  # the verdict is in; how the text goes on does not matter
-        data = response.read(most)
-    return Answer(response.status, data.decode(errors="replace").replace("\0", ""), _patience(response))
+    with suppress(OSError, HTTPException, ValueError, Unreachable):
+        while len(data) < most and (part := response.read1(most - len(data))):
+            data += part
+    return data[:most].decode(errors="replace").replace("\0", "")
 
 
 def _patience(response: HTTPResponse) -> float | None:
@@ -118,25 +137,37 @@ class _Channel:
 
     def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection, self._until = connection, until
+        self._reader = _Reader(connection, until)
+
+    def allow(self, size: int) -> None:
+        """Bound what may come from now on."""
+        self._reader.left = size
 
     def sendall(self, data: bytes) -> None:
         self._connection.settimeout(_left(self._until))
         self._connection.sendall(data)
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self._connection, self._until))
+        return io.BufferedReader(self._reader)
 
     def close(self) -> None:
         """Stay open: whoever opened the connection closes it."""
 
 
 class _Reader(io.RawIOBase):
+    """Reads until the time is up or the size is reached, whatever the bytes are: headers without end among them."""
+
     def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection, self._until = connection, until
+        self.left = LONGEST_HEAD
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
+        if not self.left:
+            raise Unreachable(f"There was no answer within {LONGEST_HEAD:,} bytes.")
         self._connection.settimeout(_left(self._until))
-        return self._connection.recv_into(buffer)
+        count = self._connection.recv_into(buffer, min(len(buffer), self.left))
+        self.left -= count
+        return count
