@@ -7,7 +7,7 @@ from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.checks import check_settings
+from jobqueue.checks import TAG, check_settings
 
 
 class JobQueueConfig(AppConfig):
@@ -18,5 +18,5 @@ class JobQueueConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        checks.register(check_settings)
+        checks.register(check_settings, TAG)
         autodiscover_modules("jobs")

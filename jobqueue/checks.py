@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from difflib import get_close_matches
 from importlib.util import find_spec
 from math import floor
 from typing import Any, get_args
@@ -20,17 +18,17 @@ from django.db import connections
 from pydantic import BaseModel
 
 from jobqueue import conf
-from jobqueue.backends import BY_VENDOR
+from jobqueue.atomic_checks import divided
+from jobqueue.backends import BY_VENDOR, class_of
+from jobqueue.backends.sqlite_checks import check_file
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.policy.leases import LONGEST_LEASE
+from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.redaction import is_secret_name
 from jobqueue.worker.options import WorkerOptions
 
-#: RETURNING came with 3.35.
-OLDEST_SQLITE = (3, 35, 0)
-#: Until then, two connections that write and checkpoint at the same moment could corrupt a WAL database; rarely, but
-#: a queue's processes are just that.
-WAL_RESET_FIXED = (3, 51, 3)
+#: Of all checks here and in the apps of jobqueue.contrib: ``manage.py check --tag jobqueue``.
+TAG = conf.CHECKS
 #: What a supervisor opens for itself: one connection to work with, one to listen on.
 _OF_SUPERVISOR = 2
 _FOR_ORDINARY_USERS = """
@@ -55,11 +53,9 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 
 def _unknown_keys() -> Iterator[CheckMessage]:
-    for key in conf.given():
-        if key not in conf.SETTINGS:
-            nearest = get_close_matches(str(key).upper(), conf.SETTINGS, n=1, cutoff=0.5)
-            hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Known keys: {', '.join(sorted(conf.SETTINGS))}."
-            yield Error(f"JOBQUEUE has the unknown key {key!r}.", hint=hint, id="jobqueue.E002")
+    for key in conf.unknown_keys():
+        hint = did_you_mean(key, conf.SETTINGS)
+        yield Error(f"JOBQUEUE has the unknown key {key!r}.", hint=hint, id="jobqueue.E002")
 
 
 def _bad_values() -> Iterator[CheckMessage]:
@@ -71,8 +67,7 @@ def _bad_values() -> Iterator[CheckMessage]:
 def _database() -> Iterator[CheckMessage]:
     alias = conf.get("DATABASE")
     if alias not in connections.settings:
-        nearest = get_close_matches(alias, connections.settings, n=1, cutoff=0.3)
-        hint = f"Did you mean {nearest[0]!r}?" if nearest else "Add it to DATABASES."
+        hint = did_you_mean(alias, connections.settings, "Add it to DATABASES.")
         yield Error(f"JOBQUEUE['DATABASE'] names {alias!r}, which is not in DATABASES.", hint=hint, id="jobqueue.E004")
         return
     vendor = connections[alias].vendor
@@ -83,48 +78,27 @@ def _database() -> Iterator[CheckMessage]:
             id="jobqueue.E005",
         )
     if vendor == "sqlite":
-        yield from _sqlite(alias)
+        yield from check_file(alias)
     if vendor == "postgresql" and find_spec("psycopg") is None:
         yield Error(
             "The job queue needs psycopg 3 to talk to Postgres.",
             hint="pip install 'django-jobqueue[postgres]'",
             id="jobqueue.E006",
         )
+    yield from _backend()
     yield from _own_database(alias)
     yield from _relay(alias)
     if conf.get("EMBEDDED"):
         yield from _embedded(alias)
 
 
-def _sqlite(alias: str) -> Iterator[CheckMessage]:
-    options = connections.settings[alias].get("OPTIONS", {})
-    where = f"DATABASES[{alias!r}]['OPTIONS']"
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        yield Error(
-            f"SQLite {sqlite3.sqlite_version} is too old for the job queue.",
-            hint="It needs 3.35 or newer.",
-            id="jobqueue.E007",
-        )
-    if str(options.get("transaction_mode", "")).upper() not in ("IMMEDIATE", "EXCLUSIVE"):
-        yield Caution(
-            f"Transactions of {alias!r} begin deferred: one that reads and then enqueues fails at once "
-            "while another process writes, whatever the timeout.",
-            hint=f"Set {where}['transaction_mode'] = 'IMMEDIATE'.",
-            id="jobqueue.W001",
-        )
-    if "journal_mode=wal" not in "".join(str(options.get("init_command", "")).lower().split()):
-        yield Caution(
-            f"{alias!r} is not set to use a write-ahead log: readers and the worker block each other.",
-            hint=f"Set {where}['init_command'] = 'PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;'.",
-            id="jobqueue.W002",
-        )
-    elif sqlite3.sqlite_version_info < WAL_RESET_FIXED:
-        yield Caution(
-            f"SQLite {sqlite3.sqlite_version} has a rare bug: in WAL mode, two connections that write and checkpoint "
-            "at the same moment can corrupt the database.",
-            hint="Upgrade SQLite to 3.51.3 or newer and keep backups; silence jobqueue.W003 if your build has the fix.",
-            id="jobqueue.W003",
-        )
+def _backend() -> Iterator[CheckMessage]:
+    path = conf.get("BACKEND")
+    try:
+        if path is not None:
+            class_of(path)
+    except ImproperlyConfigured as error:
+        yield Error(str(error), hint="Leave BACKEND out for the one of the database's vendor.", id="jobqueue.E014")
 
 
 def _own_database(alias: str) -> Iterator[CheckMessage]:
@@ -184,7 +158,7 @@ def _embedded(alias: str) -> Iterator[CheckMessage]:
         )
 
 
-@register
+@register(TAG)
 def check_commands(**_: Any) -> list[CheckMessage]:
     """Check that ``runworker`` is ours."""
     owner = get_commands().get("runworker", "jobqueue")
@@ -200,21 +174,20 @@ def check_commands(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register
+@register(TAG)
 def check_handlers(**_: Any) -> list[CheckMessage]:
     """Check what the handlers declare."""
     is_sqlite = _queue_vendor() == "sqlite"
     kinds = sorted(registry, key=lambda kind: kind.name)
     slow = [message for kind in kinds if is_sqlite and kind.atomic for message in _long_transaction(kind)]
-    return slow + [message for kind in kinds for message in _secrets(kind)]
+    apart = divided(kinds, conf.get("DATABASE")) if _queue_vendor() else ()
+    each = (message for kind in kinds for message in (*_secrets(kind), *_forgotten_version(kind)))
+    return [*slow, *apart, *each]
 
 
 def _queue_vendor() -> str:
     """Name the vendor of the queue's database; of settings that ``check_settings`` complains of, nothing."""
-    try:
-        alias = "" if [*conf.mistakes()] else conf.get("DATABASE")
-    except ImproperlyConfigured:
-        return ""
+    alias = conf.get("DATABASE") if conf.is_sound() else ""
     return connections[alias].vendor if alias in connections.settings else ""
 
 
@@ -241,7 +214,7 @@ def _told(option: str, default: float) -> float:
     return told if 0 < told < _MOST else default
 
 
-@register(Tags.database)
+@register(TAG, Tags.database)
 def check_connections(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Check that the database server has a connection for each slot. It asks the server, so it has to be asked for."""
     given = databases or ()
@@ -261,6 +234,19 @@ def _too_many(alias: str) -> Iterator[CheckMessage]:
             hint="Lower JOBQUEUE_WORKER_CONCURRENCY or JOBQUEUE_WORKER_PROCESSES, raise the server's max_connections, "
             "or put a pooler between them.",
             id="jobqueue.W008",
+        )
+
+
+def _forgotten_version(kind: JobType) -> Iterator[CheckMessage]:
+    """Warn of a version that no upgrader leads on from; those before the first upgrader have been given up."""
+    version, steps = kind.payload.version, kind.payload.upgraders
+    missing = [step for step in range(min(steps, default=version - 1), version) if step not in steps]
+    if version > 1 and missing:
+        yield Caution(
+            f"The job type {kind.name!r} has payload version {version}, and no upgrader leads on from version "
+            f"{missing[0]}: its stored jobs of that version become dead letters.",
+            hint=f"Give @job upgraders={{{missing[0]}: ...}}; silence jobqueue.W011 if there are no such jobs.",
+            id="jobqueue.W011",
         )
 
 

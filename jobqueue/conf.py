@@ -16,6 +16,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+from jobqueue.policy.nearest import did_you_mean
+
+#: The tag of the system checks that judge what is here.
+CHECKS = "jobqueue"
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -48,6 +53,10 @@ def _is_names(value: Any) -> bool:
 
 def _is_folder(value: Any) -> bool:
     return value is None or (isinstance(value, (str, Path)) and Path(value).is_absolute())
+
+
+def _is_folder_there(value: Any) -> bool:
+    return value is None or (_is_folder(value) and Path(value).is_dir())
 
 
 def _is_networks(value: Any) -> bool:
@@ -88,7 +97,7 @@ SETTINGS: dict[str, Setting] = {
     # How the log of a worker is written: as sentences for people, or as one JSON object a line for machines.
     "LOG_FORMAT": Setting("text", lambda value: value in ("text", "json"), "'text' or 'json'"),
     # Where the wake-up sockets for SQLite live; None takes a private folder in the system's runtime directory.
-    "RUNTIME_DIR": Setting(None, lambda value: value is None or _is_text(value), "None or a folder"),
+    "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of a folder that is there"),
     # What follows is read by the apps of jobqueue.contrib alone.
     #
     # The folder that file jobs cannot leave. None: there is none, and every file job is refused.
@@ -144,11 +153,30 @@ def complaint(key: str, value: Any) -> str:
     return f"JOBQUEUE[{key!r}] must be {SETTINGS[key].wants}, not {value!r}."
 
 
+def unknown_keys() -> list[Any]:
+    """List the keys that do not exist."""
+    return [key for key in given() if key not in SETTINGS]
+
+
+def refuse_unknown_keys() -> None:
+    """Stop who begins to use the queue where a misspelt key would leave its default in force unseen."""
+    for key in unknown_keys():
+        raise ImproperlyConfigured(f"JOBQUEUE has the unknown key {key!r}. {did_you_mean(key, SETTINGS)}")
+
+
 def mistakes() -> Iterator[tuple[str, Any]]:
     """Yield the known keys whose values will not do."""
     for key, value in given().items():
         if key in SETTINGS and not SETTINGS[key].accepts(value):
             yield key, value
+
+
+def is_sound() -> bool:
+    """Whether each key exists and has a value that will do."""
+    try:
+        return not unknown_keys() and not [*mistakes()]
+    except ImproperlyConfigured:
+        return False
 
 
 def _forget(*, setting: str, **_: object) -> None:

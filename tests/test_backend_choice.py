@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 from django.db import connections
 
 import jobqueue
@@ -37,6 +38,27 @@ def test_a_setting_that_will_not_do_stops_the_caller(settings):
     settings.JOBQUEUE = {"MAX_PAYLOAD_BYTES": "much"}
     with pytest.raises(ImproperlyConfigured, match="MAX_PAYLOAD_BYTES"):
         send_welcome.draft(7)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"DATABSE": "default"}, r"^JOBQUEUE has the unknown key 'DATABSE'\. Did you mean 'DATABASE'\?$"),
+        ({"DATABASE": "defualt"}, r"^JOBQUEUE names the database 'defualt', .+\. Did you mean 'default'\?$"),
+        ({"BACKEND": "x.y.Z"}, r"^JOBQUEUE\['BACKEND'\] is 'x.y.Z', which cannot be imported: "),
+    ],
+)
+def test_settings_are_judged_where_the_queue_is_first_used(settings, given, sentence):
+    settings.JOBQUEUE = given
+    for use in (backends.current, lambda: send_welcome.enqueue(7), lambda: call_command("jobqueue", "list")):
+        with pytest.raises((ImproperlyConfigured, CommandError), match=sentence):
+            use()
+
+
+def test_a_database_to_relay_to_that_does_not_exist_is_one_sentence(settings):
+    settings.JOBQUEUE = {"RELAY_TO": "defualt"}
+    with pytest.raises(ImproperlyConfigured, match="Did you mean 'default'"):
+        backends.shared()
 
 
 def test_no_two_workers_have_one_name(queue):

@@ -12,7 +12,8 @@ from django.core.management.base import SystemCheckError
 from django.db import connections
 
 from jobqueue import conf
-from jobqueue.checks import OLDEST_SQLITE, WAL_RESET_FIXED, check_settings
+from jobqueue.backends.sqlite_checks import OLDEST_SQLITE, WAL_RESET_FIXED, check_sqlite_release
+from jobqueue.checks import check_settings
 
 GOOD = {
     "transaction_mode": "IMMEDIATE",
@@ -144,6 +145,9 @@ def test_e002_an_unknown_key_like_none_lists_those_there_are(settings, key):
         ("BUSY_TIMEOUT", -1),
         ("BUSY_TIMEOUT", float("nan")),
         ("RUNTIME_DIR", ""),
+        ("RUNTIME_DIR", "run/queue"),
+        ("RUNTIME_DIR", "/no/such/folder"),
+        ("RUNTIME_DIR", __file__),
     ],
 )
 def test_e003_a_value_that_will_not_do(settings, key, value):
@@ -185,6 +189,45 @@ def test_a_backend_of_ones_own_may_run_on_another_vendor(settings, add_database)
     assert "jobqueue.E005" not in _ids()
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("x.y.Z", "cannot be imported: No module named 'x'"),
+        ("MemoryBackend", "Did you mean 'jobqueue.backends.memory.MemoryBackend'"),
+        ("jobqueue.backends.memory.MemoryBakend", "Did you mean 'jobqueue.backends.memory.MemoryBackend'"),
+        ("jobqueue.models.Job", "no subclass of jobqueue.backends.base.Backend"),
+        ("jobqueue.enqueue", "no subclass of jobqueue.backends.base.Backend"),
+        ("jobqueue.backends.base.Backend", "does not define "),
+    ],
+)
+def test_e014_a_backend_that_is_none(settings, path, why):
+    settings.JOBQUEUE = {"BACKEND": path}
+    message = _only("jobqueue.E014")
+    assert repr(path) in message.msg
+    assert why in message.msg
+    assert "Leave BACKEND out" in message.hint
+
+
+def test_a_backend_of_ones_own_gives_no_message(settings):
+    settings.JOBQUEUE = {"BACKEND": "jobqueue.backends.memory.MemoryBackend"}
+    assert check_settings() == []
+
+
+def test_the_checks_have_a_tag(settings, databases):
+    settings.JOBQUEUE = {"DATABSE": "default"}
+    assert "jobqueue.E002" in [message.id for message in run_checks(tags=["jobqueue"])]
+    settings.JOBQUEUE = {}
+    settings.ROOT_URLCONF = "nowhere"  # of which Django's own checks complain
+    ids = [message.id for message in run_checks(tags=["jobqueue"])]
+    assert "jobqueue_files.W001" in ids
+    assert [one for one in ids if not one.startswith("jobqueue")] == []
+
+
+def test_settings_that_are_no_dict_fail_no_other_check(settings, databases):
+    settings.JOBQUEUE = "default"
+    assert {message.id for message in run_checks(tags=["jobqueue"]) if message.level == ERROR} == {"jobqueue.E001"}
+
+
 def test_e006_postgres_without_its_driver(settings, add_database, monkeypatch):
     add_database("elsewhere", "django.db.backends.postgresql")
     settings.JOBQUEUE = {"DATABASE": "elsewhere"}
@@ -219,7 +262,6 @@ def test_w002_no_write_ahead_log(settings, add_database, command):
     add_database("plain", OPTIONS=GOOD | {"init_command": command})
     settings.JOBQUEUE = {"DATABASE": "plain"}
     assert "journal_mode=WAL" in _only("jobqueue.W002").hint
-    assert "jobqueue.W003" not in _ids()
 
 
 @pytest.mark.parametrize("command", ["PRAGMA journal_mode=WAL", "pragma journal_mode = wal;"])
@@ -229,10 +271,24 @@ def test_a_write_ahead_log_is_recognized_however_it_is_spelled(settings, add_dat
     assert "jobqueue.W002" not in _ids()
 
 
-def test_w003_a_sqlite_with_the_wal_reset_bug(monkeypatch):
-    assert "jobqueue.W003" not in _ids()
+@pytest.mark.parametrize(("release", "found"), [((3, 51, 2), ["jobqueue.W003"]), (WAL_RESET_FIXED, [])])
+def test_w003_a_sqlite_with_the_wal_reset_bug_is_told_where_a_project_is_deployed(
+    settings, databases, monkeypatch, release, found
+):
+    settings.JOBQUEUE = {}
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", release)
+    messages = [one for one in run_checks(include_deployment_checks=True) if one.id == "jobqueue.W003"]
+    assert [one.id for one in messages] == found
+    assert all("3.51.3" in one.hint for one in messages)
+    assert "jobqueue.W003" not in [one.id for one in run_checks()]
+
+
+def test_w003_is_about_the_write_ahead_log_of_sqlite(settings, add_database, monkeypatch):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
-    assert "3.51.3" in _only("jobqueue.W003").hint
+    add_database("plain", OPTIONS={})
+    for wrong in ({"DATABASE": "plain"}, {"DATABASE": "nowhere"}, {"DATABSE": 1}, []):
+        settings.JOBQUEUE = wrong
+        assert check_sqlite_release() == []
 
 
 def test_w004_a_database_of_its_own_without_the_router(settings, add_database):
@@ -256,7 +312,7 @@ def test_errors_are_errors_and_warnings_warnings_each_with_a_hint(settings, add_
     found = []
     for value in ([], {"DATABSE": 1, "BUSY_TIMEOUT": 0}, {"DATABASE": "xyzzy"}, {"DATABASE": "plain"}, {}):
         settings.JOBQUEUE = value
-        found += check_settings()
+        found += [*check_settings(), *check_sqlite_release()]
     assert {message.id[-4:] for message in found} == {
         *("E001", "E002", "E003", "E004", "E007"),
         *("W001", "W002", "W003", "W004", "W005"),

@@ -23,15 +23,15 @@ def register(monkeypatch):
     registry = Registry()
     monkeypatch.setattr(checks, "registry", registry)
 
-    def register(function, *, atomic=False, lease=None, name=None, **options):
+    def register(function, *, atomic=False, lease=None, name=None, version=1, upgraders=None, **options):
         kind = job_type(
             function,
             name,
             options=options_of(options),
             policy=RetryPolicy(),
             aliases=("former_name",),
-            version=1,
-            upgraders=None,
+            version=version,
+            upgraders=upgraders,
             lease=lease_of(lease),
             atomic=atomic,
         )
@@ -134,7 +134,7 @@ def test_w007_is_about_sqlite_alone(register, settings, monkeypatch):
     monkeypatch.setitem(connections.settings, "elsewhere", given | {"OPTIONS": {}})
     settings.JOBQUEUE = {"DATABASE": "elsewhere"}
     register(book, atomic=True)
-    assert _ids() == []
+    assert "jobqueue.W007" not in _ids()
     del connections["elsewhere"]
 
 
@@ -143,6 +143,23 @@ def test_w007_leaves_settings_that_will_not_do_to_their_own_check(register, sett
     settings.JOBQUEUE = value
     register(book, atomic=True)
     assert _ids() == []
+
+
+# jobqueue.W011
+
+
+@pytest.mark.parametrize(
+    ("version", "steps", "missing"),
+    [(2, [], 1), (3, [], 2), (3, [1], 2), (4, [1, 3], 2), (1, [], None), (2, [1], None), (5, [3, 4], None)],
+)
+def test_w011_a_version_that_no_upgrader_leads_on_from(register, version, steps, missing):
+    register(book, version=version, upgraders=dict.fromkeys(steps, dict))
+    if missing is None:
+        assert _ids() == []
+    else:
+        message = _only("jobqueue.W011")
+        assert f"no upgrader leads on from version {missing}:" in message.msg
+        assert f"upgraders={{{missing}: ...}}" in message.hint
 
 
 # jobqueue.W009
@@ -255,3 +272,24 @@ def test_what_is_declared_with_job_is_checked(monkeypatch):
         return None
 
     assert _ids() == ["jobqueue.W007", "jobqueue.W009"]
+
+
+# W010: a transaction that does not hold what the handler writes
+
+
+@pytest.mark.postgres
+def test_w010_an_atomic_handler_apart_from_its_data_is_named(register, settings):
+    settings.JOBQUEUE = {"DATABASE": "postgres"}
+    register(book, atomic=True)
+    told = _only("jobqueue.W010")
+    assert "'book'" in told.msg
+    assert "'postgres'" in told.msg
+    assert "jobqueue.W010" in told.hint
+    assert _ids() == ["jobqueue.W010"]
+
+
+@pytest.mark.parametrize("given", [{}, {"DATABASE": "default"}, {"DATABASE": "nowhere"}, {"DATABASE": 7}])
+def test_w010_beside_its_data_it_is_in_order(register, settings, given):
+    settings.JOBQUEUE = given
+    register(book, atomic=True)
+    assert "jobqueue.W010" not in _ids()
