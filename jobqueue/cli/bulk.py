@@ -13,6 +13,7 @@ from jobqueue.backends import current
 from jobqueue.cli.arguments import Subcommand, add_filters, number, read_filter
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING, failure
+from jobqueue.cli.hints import about_filter
 from jobqueue.cli.values import counted
 from jobqueue.records import Filter, Handled
 
@@ -90,7 +91,8 @@ def _by_filter(verb: Verb, wanted: Filter, options: dict[str, Any], console: Con
     if options["dry_run"]:
         return _tell_plan(verb, total, console)
     if not total:
-        return _tell_nothing(verb, console, "No job matches.")
+        _tell_nothing(verb, console, "No job matches.", *about_filter(wanted))
+        return OK
     if not options["yes"] and not console.agrees(_question(verb, total)):
         return _tell_nothing(verb, console, "Nothing was changed.")
     # No more than was agreed to, however many came since.
@@ -109,19 +111,19 @@ def _tell_plan(verb: Verb, count: int, console: Console) -> int:
     return OK if count else WARNING
 
 
-def _tell_nothing(verb: Verb, console: Console, why: str) -> int:
+def _tell_nothing(verb: Verb, console: Console, *why: str) -> int:
     if console.as_json:
-        console.document({"verb": verb.name, "dry_run": False, "done": [], "refused": []})
-    console.say(why)
+        console.document(_document(verb, Handled()))
+    for one in why:
+        console.say(one)
     return WARNING
 
 
 def _tell(verb: Verb, handled: Handled, console: Console) -> int:
     if console.as_json:
-        refused = [{"id": one.id, "reason": one.reason} for one in handled.refused]
-        console.document({"verb": verb.name, "dry_run": False, "done": handled.done, "refused": refused})
+        console.document(_document(verb, handled))
     else:
-        console.line(f"{counted(len(handled.done))} {verb.past}.", console.style.SUCCESS if handled.done else None)
+        console.line(_outcome(verb, handled), console.style.SUCCESS if handled.done else None)
     reasons: dict[str, list[str]] = defaultdict(list)
     for refusal in handled.refused:
         reasons[refusal.reason].append(refusal.id)
@@ -131,14 +133,27 @@ def _tell(verb: Verb, handled: Handled, console: Console) -> int:
     return WARNING if handled.refused else OK
 
 
+def _outcome(verb: Verb, handled: Handled) -> str:
+    """Say what became of how many; a job that runs is only asked to stop, and may complete all the same."""
+    asked, ended = len(handled.asked), len(handled.done) - len(handled.asked)
+    told = f"{counted(ended)} {verb.past}" if ended or not asked else ""
+    return ", ".join(filter(None, (told, f"{counted(asked, 'running job')} asked to stop" if asked else ""))) + "."
+
+
+def _document(verb: Verb, handled: Handled) -> dict[str, Any]:
+    refused = [{"id": one.id, "reason": one.reason} for one in handled.refused]
+    made = {"verb": verb.name, "dry_run": False, "done": handled.done, "refused": refused}
+    return made | ({"asked": handled.asked} if verb is _CANCEL else {})
+
+
 def _retry(options: dict[str, Any], console: Console) -> int:
     return _by_id(_RETRY, options["ids"], options, console)
 
 
 _CODES = """\
 exit codes:
-  0  done
-  1  some jobs were refused, none matched, or the answer was no
+  0  done, also where no job matched
+  1  some jobs were refused, or the answer was no; with --dry-run: no job matched
   2  the options cannot be read
   3  nothing was changed; without --yes also where nobody can be asked
 """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from jobqueue import foreign_json
 from jobqueue.api import enqueue
 from jobqueue.cli.arguments import Subcommand, length, number
 from jobqueue.cli.console import Console
@@ -16,7 +16,10 @@ from jobqueue.cli.exits import OK, failure
 from jobqueue.policy.redaction import redact_text
 from jobqueue.records import Receipt
 
-_OPTIONS = ("queue", "priority", "max_retries", "delay", "timeout", "tenant", "idempotency_key", "unique_key")
+_OPTIONS = (
+    *("queue", "priority", "max_retries", "delay", "timeout", "tenant", "workspace"),
+    *("idempotency_key", "unique_key"),
+)
 MISTAKES_SHOWN = 5
 
 
@@ -29,6 +32,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=length, metavar="TIME", help="How long an attempt may take: 90s, 5m, 2h.")
     parser.add_argument("--max-retries", type=number, metavar="N", help="How many attempts it gets in all.")
     parser.add_argument("--tenant", metavar="NAME", help="The tenant.")
+    parser.add_argument("--workspace", metavar="NAME", help="The tenant's workspace.")
     key = parser.add_mutually_exclusive_group()
     key.add_argument("--key", metavar="KEY", dest="idempotency_key", help="Once for as long as the job is kept.")
     key.add_argument("--unique-key", metavar="KEY", help="Once while it is queued or in progress.")
@@ -48,10 +52,10 @@ def _run(options: dict[str, Any], console: Console) -> int:
 def _payload(text: str | None) -> object:
     if text is None:
         return {}
-    try:
-        return json.loads(sys.stdin.read() if text == "-" else text)
-    except (ValueError, RecursionError) as error:
-        raise failure(f"The payload is not JSON: {error}. Nothing was enqueued.") from error
+    payload = foreign_json.read(sys.stdin.read() if text == "-" else text)
+    if isinstance(payload, foreign_json.Unreadable):
+        raise failure(f"The payload cannot be read: {payload.why}. Nothing was enqueued.")
+    return payload
 
 
 def _refuse(job_type: str, error: ValidationError) -> NoReturn:

@@ -134,6 +134,13 @@ def findings(seen: Snapshot) -> list[Finding]:
             Finding(Level.WARNING, f"{counted(due)} due, and no worker is up: start one with manage.py runworker")
         )
     found += [
+        Finding(
+            Level.ERROR, f"job {job_id} can neither be run nor ended, and worker {worker.name} leaves it out: {why}"
+        )
+        for worker in seen.alive
+        for job_id, why in worker.left_out.items()
+    ]
+    found += [
         Finding(Level.WARNING, f"no live worker knows the type {name}: its jobs wait{_release_note(name, seen)}")
         for name in seen.unserved_types
     ]

@@ -12,6 +12,7 @@ from jobqueue.backends import current
 from jobqueue.cli.arguments import Subcommand, add_filters, number, read_filter
 from jobqueue.cli.console import Console, Paint
 from jobqueue.cli.exits import OK
+from jobqueue.cli.hints import about_filter
 from jobqueue.cli.values import ago, length, moment, plain
 from jobqueue.policy.redaction import redact_data, redact_text, secret_values
 from jobqueue.records import Filter, JobRecord, PastAttempt
@@ -34,12 +35,15 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: dict[str, Any], console: Console) -> int:
-    rows = _read(read_filter(options), options["limit"], options["order"] == "newest")
+    wanted = read_filter(options)
+    rows = _read(wanted, options["limit"], options["order"] == "newest")
     if console.as_json:
         console.document({"jobs": [_in_list(row) for row in rows]})
         return OK
     if not rows:
         console.say("No job matches.")
+        for hint in about_filter(wanted):
+            console.say(hint)
         return OK
     now = current().now()
     paints = {number: paint for number, row in enumerate(rows) if (paint := _paint(row, console))}

@@ -10,7 +10,9 @@ from jobqueue.backends import current
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK
+from jobqueue.cli.hints import about_queue, about_type
 from jobqueue.cli.values import plain
+from jobqueue.policy.nearest import did_you_mean
 from jobqueue.records import Scope
 
 
@@ -36,11 +38,14 @@ def _target(options: dict[str, Any]) -> tuple[Scope, str]:
 
 def _pause(options: dict[str, Any], console: Console) -> int:
     scope, name = _target(options)
+    hints = list(about_type(name) if scope is Scope.TYPE else about_queue(name))  # once paused, a queue is known
     changed = control.pause(scope, name, options["reason"])
     if changed:
         console.say(f"The {scope} {name} is paused; jobs that run go on, and none is taken from now on.")
     else:
         console.say(f"The {scope} {name} was paused already, and keeps its first reason.")
+    for hint in hints:
+        console.say(hint, console.style.WARNING)
     _tell(scope, name, changed, console)
     return OK
 
@@ -49,6 +54,9 @@ def _resume(options: dict[str, Any], console: Console) -> int:
     scope, name = _target(options)
     changed = control.resume(scope, name)
     console.say(f"The {scope} {name} runs again." if changed else f"The {scope} {name} was not paused.")
+    paused = [one.name for one in current().pauses() if one.scope == scope]
+    if paused and not changed:
+        console.say(did_you_mean(name, paused, f"Paused are: {', '.join(paused)}."))
     _tell(scope, name, changed, console)
     return OK
 

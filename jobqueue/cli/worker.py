@@ -16,11 +16,21 @@ from jobqueue import backends, conf
 from jobqueue.cli import worker_options
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
+from jobqueue.cli.hints import about_queue
 from jobqueue.observe.logs import JsonFormatter, PlainFormatter
 from jobqueue.version import __version__
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.reload import run_again_on_change
-from jobqueue.worker.start import banner, check, fork_zygote, known_queues, relaying_of, supervisor_of, types_of
+from jobqueue.worker.start import (
+    banner,
+    check,
+    fit_to_database,
+    fork_zygote,
+    refuse_transaction,
+    relaying_of,
+    supervisor_of,
+    types_of,
+)
 
 logger = logging.getLogger("jobqueue")
 
@@ -34,10 +44,15 @@ def run(given: dict[str, Any], console: Console) -> int:
         return run_again_on_change()
     if conf.get("RELAY_TO") is not None:
         return relay(options, console)
-    _speak(console)
+    refuse_transaction()
+    with _speaking(console):
+        return _run(fit_to_database(options), console, skips_checks=worker_options.is_set(given, "skip-checks"))
+
+
+def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int:
     types_of(options)
     zygote = fork_zygote(options)
-    if not worker_options.is_set(given, "skip-checks"):
+    if not skips_checks:
         with _unheard():
             check(quietly=not console.verbosity)
     with _unheard():
@@ -52,13 +67,15 @@ def run(given: dict[str, Any], console: Console) -> int:
 
 def relay(options: WorkerOptions, console: Console) -> int:
     """Relay jobs to the shared database until told to stop: what a worker does where jobs are not to be run."""
-    _speak(console)
-    relaying = relaying_of(options)
-    with _unheard():
-        _introduce([f"jobqueue {__version__}, relaying from {conf.get('DATABASE')} to {conf.get('RELAY_TO')}"], console)
-    status = relaying.run()
-    _drop_unsaid()
-    return status
+    with _speaking(console):
+        relaying = relaying_of(options)
+        with _unheard():
+            _introduce(
+                [f"jobqueue {__version__}, relaying from {conf.get('DATABASE')} to {conf.get('RELAY_TO')}"], console
+            )
+        status = relaying.run()
+        _drop_unsaid()
+        return status
 
 
 @contextmanager
@@ -101,22 +118,31 @@ def _mention_unknown_queues(options: WorkerOptions, console: Console) -> None:
     backend = backends.current()
     backend.pauses()  # a database that is not there, or has no tables, is told of at once
     try:
-        known = known_queues(backend)
+        hints = [hint for name in sorted(options.queues or ()) for hint in about_queue(name)]
     except OperationalError:
         return  # only a courtesy, and the worker mends what cannot be read
-    for name in sorted((options.queues or set()) - set(known)):
-        console.say(f"No handler names the queue {name!r}, and no job is in it. There are: {', '.join(known)}.")
+    for hint in hints:
+        console.say(hint)
 
 
-def _speak(console: Console) -> None:
-    """Write the log of the queue to stdout: nothing with -v 0, each job with -v 1, each beginning too with -v 2."""
-    if not console.verbosity:
-        logger.addHandler(logging.NullHandler())
-        return
-    handler = logging.StreamHandler(console.out)
-    handler.setFormatter(JsonFormatter() if _is_json(console) else PlainFormatter(LINE))
+@contextmanager
+def _speaking(console: Console) -> Iterator[None]:
+    """Write the log of the queue to stdout: nothing with -v 0, each job with -v 1, each beginning too with -v 2.
+
+    Afterwards the log is as it was: a process may run several workers one after another, as tests do.
+    """
+    handler: logging.Handler = logging.NullHandler()
+    level = logger.level
+    if console.verbosity:
+        handler = logging.StreamHandler(console.out)
+        handler.setFormatter(JsonFormatter() if _is_json(console) else PlainFormatter(LINE))
+        logger.setLevel(logging.DEBUG if console.verbosity > 1 else logging.INFO)
     logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if console.verbosity > 1 else logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 WORKER = Subcommand(

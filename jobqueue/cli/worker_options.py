@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.core.management.base import CommandError
 
+from jobqueue.policy.nearest import did_you_mean
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.start import can_fork
 
 PREFIX = "JOBQUEUE_WORKER_"
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+#: What Kubernetes sets in each container where a service is called jobqueue-worker.
+_OF_KUBERNETES = re.compile(rf"{PREFIX}(SERVICE_.+|PORT|PORT_.+)")
 
 EPILOG = f"""\
 Every option may also come from the environment: --max-jobs from {PREFIX}MAX_JOBS, --queue from
@@ -92,6 +97,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def read(given: dict[str, Any]) -> WorkerOptions:
     """Put together what the command line, the environment and the defaults say."""
+    _refuse_unknown_variables()
+    flags = {name: is_set(given, name) for name, _ in FLAGS}
     lists = {name: _several(given, name) for name, _ in LISTS}
     single = {option.destination: _single(given, option) for option in OPTIONS}
     if not can_fork():
@@ -100,20 +107,36 @@ def read(given: dict[str, Any]) -> WorkerOptions:
         queues=lists["queue"] or None,
         types=lists["type"] or None,
         excluded_types=lists["exclude-type"],
-        drain=is_set(given, "drain"),
-        stop_at_eof=is_set(given, "stop-at-eof"),
+        drain=flags["drain"],
+        stop_at_eof=flags["stop-at-eof"],
         **single,
     )
 
 
 def is_set(given: dict[str, Any], flag: str) -> bool:
     """Say whether a flag is set."""
-    return bool(given.get(flag.replace("-", "_"))) or _environment(flag).lower() in ("1", "true", "yes", "on")
+    told = _environment(flag).strip().lower()
+    if told not in (*_YES, *_NO, ""):
+        raise CommandError(f"{_variable(flag)} is {told!r}; write {_YES[0]} for yes or {_NO[0]} for no.")
+    return bool(given.get(flag.replace("-", "_"))) or told in _YES
+
+
+def _refuse_unknown_variables() -> None:
+    """Refuse a misspelt variable: the option that it means would keep its default unseen."""
+    known = {_variable(name) for name in (*(one.name for one in OPTIONS), *(name for name, _ in (*LISTS, *FLAGS)))}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name):
+            raise CommandError(f"The environment variable {name} is no option of a worker. {did_you_mean(name, known)}")
 
 
 def _several(given: dict[str, Any], name: str) -> frozenset[str]:
     asked = given.get(name.replace("-", "_"))
-    return frozenset(asked or filter(None, (one.strip() for one in _environment(name).split(","))))
+    told = _environment(name)
+    names = [one.strip() for one in (asked if asked is not None else filter(str.strip, told.split(",")))]
+    if "" in names or (told and not names):
+        where = f"--{name}" if asked is not None else _variable(name)
+        raise CommandError(f"{where} is empty: give a name, or leave it out.")
+    return frozenset(names)
 
 
 def _single(given: dict[str, Any], option: Option) -> Any:

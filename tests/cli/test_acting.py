@@ -50,7 +50,8 @@ def test_retry_all_takes_dead_letters_alone(run, queue, dead_letter):
     assert statuses(dead, other, cancelled) == ["queued", "dead_letter", "failed"]
     assert run("retry-all", "--status", "failed", "--yes").code == 0
     assert statuses(cancelled) == ["queued"]
-    assert run("retry-all", "--error", "nothing like it", "--yes").code == 1
+    said = run("retry-all", "--error", "nothing like it", "--yes")
+    assert (said.code, said.out, said.err) == (0, "", "No job matches.\n")
 
 
 def test_a_status_that_cannot_be_retried_is_refused(run, queue):
@@ -69,6 +70,40 @@ def test_jobs_are_cancelled_by_id_and_by_filter(run, queue):
     assert run("cancel", "--all", "--yes").code == 0
     assert statuses(third) == ["failed"]
     assert run("cancel", first).code == 1
+
+
+def test_a_job_that_runs_is_asked_to_stop_and_not_called_cancelled(run, queue):
+    running, waiting, other = put_all(
+        queue, draft("send_welcome", priority=1), draft("send_welcome", priority=2), draft("send_welcome", priority=1)
+    )
+    take(queue, 2, types=frozenset({"send_welcome"}))
+    assert run("cancel", running).out == "1 running job asked to stop.\n"
+    said = run("cancel", "--all", "--yes", "--json").json
+    assert (sorted(said["done"]), sorted(said["asked"])) == (
+        sorted([running, waiting, other]),
+        sorted([running, other]),
+    )
+    put(queue, "send_welcome")
+    assert run("cancel", "--all", "--yes").out == "1 job cancelled, 2 running jobs asked to stop.\n"
+
+
+@pytest.mark.parametrize("verb", ["purge", "cancel", "retry-all"])
+def test_nothing_to_do_is_done(run, verb):
+    said = run(verb, "--older-than", "30d", "--yes")
+    assert (said.code, said.out, said.err) == (0, "", "No job matches.\n")
+    assert run(verb, "--older-than", "30d", "--yes", "--json").json["done"] == []
+    assert run(verb, "--older-than", "30d", "--dry-run").code == 1
+
+
+def test_a_name_that_nobody_knows_is_told_with_the_nearest(run, queue):
+    assert "Did you mean 'send_welcome'?" in run("pause", "--type", "send_welcom").err
+    assert "Did you mean 'send_welcome'?" in run("list", "--type", "send_welcom").err
+    assert "Did you mean 'images'?" in run("pause", "--queue", "image").err
+    assert "Did you mean 'images'?" in run("purge", "--queue", "imags", "--yes").err
+    assert "Did you mean 'send_welcom'?" in run("resume", "--type", "send_welcome").err
+    put(queue, "send_welcome", queue="elsewhere")
+    for words in (["--type", "send_welcome"], ["--queue", "images"], ["--queue", "elsewhere"]):
+        assert len(run("pause", *words).err.splitlines()) == 1
 
 
 def test_a_purge_by_filter_leaves_what_waits_and_what_runs(run, queue, dead_letter):
@@ -147,12 +182,14 @@ def test_a_job_is_enqueued_by_name(run):
         "2",
         "--delay",
         "5m",
+        "--workspace=north",
         "--tenant",
         "acme",
     )
     assert (said.code, said.err) == (0, "Enqueued send_welcome.\n")
     job = jobqueue.get(said.out.strip())
-    assert (job.payload, job.queue, job.priority, job.tenant) == ({"user_id": 7, "language": "en"}, "mail", 2, "acme")
+    assert (job.payload, job.queue, job.priority) == ({"user_id": 7, "language": "en"}, "mail", 2)
+    assert (job.tenant, job.workspace) == ("acme", "north")
     assert (job.scheduled_at - job.created_at).total_seconds() == pytest.approx(300)
 
 
@@ -168,12 +205,12 @@ def test_a_key_that_is_taken_yields_the_job_that_has_it(run):
     ("words", "sentence"),
     [
         (["send_welcom", "{}"], "Did you mean 'send_welcome'"),
-        (["send_welcome", "{"], "The payload is not JSON"),
+        (["send_welcome", "{"], "The payload cannot be read: it is not JSON"),
         (["send_welcome"], "user_id"),
         (["send_welcome", '{"user_id": "sesame"}'], "The payload does not fit send_welcome: user_id: Input should be"),
         (["send_welcome", '{"user_id": 7, "more": 1}'], "more"),
         (["send_welcome", "[7]"], "payload"),
-        (["keep", '{"value": NaN}'], "not the same after JSON"),
+        (["keep", '{"value": NaN}'], "The payload cannot be read: it is not JSON: it has NaN"),
         (["send_welcome", '{"user_id": 7}', "--priority", "11"], "priority must be"),
         (["send_welcome", '{"user_id": 7}', "--queue", "no such"], "queue must be"),
         (["send_welcome", '{"user_id": 7}', "--timeout", "0s"], "timeout must be"),

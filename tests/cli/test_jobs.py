@@ -48,7 +48,7 @@ def test_every_filter_narrows_the_list(run, queue, alias, dead_letter):
     assert ids(run("list", "--json", "--older-than", "2h")) == [dead]
     assert ids(run("list", "--json", "--created-after", "2020-01-01")) == [mail, dead]
     assert ids(run("list", "--json", "--created-before", "2020-01-01T00:00:00Z")) == []
-    nothing = run("list", "--type", "nosuch")
+    nothing = run("list", "--tenant", "nobody")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "No job matches.\n")
 
 
