@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
 from jobqueue.admin import asking, forms, listing
+from jobqueue.admin.any_text import ReadsAnyText
 from jobqueue.admin.pages import entry, page
 from jobqueue.admin.snapshot import takes
 from jobqueue.admin.verbs import VERBS, Verb, operate, tell_gone
@@ -58,7 +59,7 @@ def _permission(name: str) -> Callable[..., bool]:
     return has_permission
 
 
-class Acting(_Admin):
+class Acting(ReadsAnyText, _Admin):
     """An admin of jobs with an operator's verbs; each checks its own permission where it is done."""
 
     retry = _action("retry", _("Retry selected jobs"))

@@ -17,7 +17,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue import conf, control
+from jobqueue import conf, control, foreign_json
 from jobqueue.admin.acting import LOOKS, Acting
 from jobqueue.admin.asking import is_answer
 from jobqueue.admin.forms import Reason
@@ -68,13 +68,19 @@ def subject_of(job: Job) -> Subject:
     row = Job.objects.using(conf.get("DATABASE")).filter(pk=job.pk)
     text = row.values_list(Cast("payload", TextField()), flat=True).first()
     try:
-        payload = json.loads(kind.payload.upgraded(text or "null", job.payload_version))
-        shown = json.dumps(redact_data(payload), indent=2, ensure_ascii=False)
-    except (PayloadInvalid, ValueError, RecursionError) as error:
-        raise NotEdited(gettext("The payload cannot be read by this release, so it cannot be edited.")) from error
+        payload = foreign_json.read(kind.payload.upgraded(text or "null", job.payload_version))
+    except PayloadInvalid as error:
+        raise _not_read() from error
+    if isinstance(payload, foreign_json.Unreadable):
+        raise _not_read()
+    shown = json.dumps(redact_data(payload), indent=2, ensure_ascii=False)
     if len(shown) > LONGEST_EDITED:
         raise NotEdited(gettext("The payload is too long to be edited here."))
     return Subject(job, kind, payload, shown.encode(errors="backslashreplace").decode())
+
+
+def _not_read() -> NotEdited:
+    return NotEdited(gettext("The payload cannot be read by this release, so it cannot be edited."))
 
 
 class PayloadForm(Reason):
@@ -112,15 +118,13 @@ class PayloadForm(Reason):
         text: str = self.cleaned_data["payload"]
         try:
             self.whole = restored(_read(text), self.subject.payload)
-            self.stored = json.loads(self.subject.kind.payload.dump_edited(self.whole))
+            self.stored = foreign_json.read(self.subject.kind.payload.dump_edited(self.whole))
         except NotRestored as error:
             raise ValidationError(str(error)) from error
         except PayloadUnfit as error:
             raise ValidationError([f"{place}: {words}" for place, words in error.complaints]) from error
         except PayloadRefused as error:
             raise ValidationError(redact_text(error_told(error), secret_values(self.whole))) from error
-        except RecursionError as error:
-            raise ValidationError(gettext("It is nested too deeply.")) from error
         if not differences(self.subject.payload, self.stored):
             raise ValidationError(gettext("This is the payload that it has. To run it again as it is, use “Retry”."))
         return text
@@ -132,6 +136,10 @@ def _read(text: str) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise ValidationError(gettext("%(constant)s is not JSON.") % {"constant": constant})
 
+    if foreign_json.obstacle(text, makes_numbers=False):
+        raise ValidationError(gettext("It is nested too deeply."))
+    if foreign_json.obstacle(text):
+        raise ValidationError(gettext("It holds a number that is too long."))
     try:
         return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
@@ -202,7 +210,7 @@ class Editing(Acting):
             with together():
                 handled = control.retry_edited(job.pk, form.whole, seen=job.updated_at)
                 log(request.user.pk, [job] if handled.done else [], f"{message}: {why}" if why else f"{message}.")
-        except (JobQueueError, ValueError, RecursionError) as error:
+        except (JobQueueError, ValueError) as error:
             messages.error(request, redact_text(error_told(error), secret_values(form.whole)))
             return HttpResponseRedirect(self._address("change", job.pk))
         if handled.done:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +12,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 from django.utils.translation import gettext, ngettext
 
-from jobqueue import conf
+from jobqueue import conf, foreign_json
 from jobqueue.admin import display
 from jobqueue.admin.charts import sparkline
 from jobqueue.admin.listing import CAP
@@ -129,13 +128,10 @@ def latest(group: ErrorGroup) -> Told:
 
 
 def _secrets(job_id: str) -> tuple[str, ...]:
-    """Find a payload's secrets; a database takes JSON that Python will not read."""
+    """Find a payload's secrets."""
     rows = Job.objects.using(conf.get("DATABASE")).filter(pk=job_id)
     text = rows.values_list(Cast("payload", TextField()), flat=True).first()
-    try:
-        return tuple(secret_values(json.loads(text or "null")))
-    except (ValueError, RecursionError):
-        return ()
+    return secret_values(foreign_json.read(text or "null"))
 
 
 def jobs(of: admin.ModelAdmin[Any], fingerprint: str) -> list[dict[str, Any]]:

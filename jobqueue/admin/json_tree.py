@@ -16,6 +16,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from jobqueue import foreign_json
+from jobqueue.foreign_json import Unreadable
 from jobqueue.observe.steering import spelled_out
 from jobqueue.policy.redaction import REDACTED, Numeral, redact_beginning, unfolded
 
@@ -38,24 +40,14 @@ _OPEN = _FOLDED.replace("<details>", "<details open>")
 _HALF = re.compile(r"\\u?[0-9a-f]{0,3}\Z")
 
 
-class _Unreadable:
-    """What stands for JSON that cannot be read."""
-
-
-UNREADABLE = _Unreadable()
-
-
 def read(text: str) -> Any:
-    """Decode JSON with each number as it is written; a database takes JSON that Python will not read."""
-    try:
-        return json.loads(text, parse_int=Numeral, parse_float=Numeral, parse_constant=Numeral)
-    except (ValueError, RecursionError):
-        return UNREADABLE
+    """Decode JSON with each number as it is written."""
+    return foreign_json.read(text, Numeral)
 
 
 def tree(value: Any, label: str) -> SafeString:
     """Show a value that ``read`` has decoded; ``label`` says what it is to those who do not see where it stands."""
-    if value is UNREADABLE:
+    if isinstance(value, Unreadable):
         words = gettext("It cannot be read: it is nested too deeply to be shown, or is no JSON.")
         return format_html('<p class="jq-quiet">{}</p>', words)
     return format_html(

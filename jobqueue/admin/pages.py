@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import django
 from django import forms
@@ -15,10 +15,7 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.text import capfirst
 
-if TYPE_CHECKING:
-    _Admin = admin.ModelAdmin[Any]
-else:
-    _Admin = admin.ModelAdmin
+from jobqueue.admin.any_text import ReadsAnyText
 
 #: From Django 6.1 on the way to a page is a list.
 TRAIL_IS_LIST = django.VERSION >= (6, 1)
@@ -29,7 +26,7 @@ LOOKS = forms.Media(css={"all": ("jobqueue/admin.css", "jobqueue/charts.css", "j
 Trail = Sequence[tuple[str, str]]
 
 
-class Entry(_Admin):
+class Entry(ReadsAnyText):
     """An entry with pages to read; nothing of it is added, edited or deleted in Django's way."""
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 from django.utils.formats import number_format
@@ -9,8 +11,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+
+class _Readable(KeyTextTransform):
+    """A value of JSON that this SQLite may not take for JSON: another program's may allow more levels."""
+
+    def as_sqlite(self, compiler: Any, connection: Any, **others: Any) -> tuple[str, tuple[Any, ...]]:
+        value, params = super().as_sqlite(compiler, connection, **others)
+        column, given, _keys = self.preprocess_lhs(compiler, connection)
+        return f"CASE WHEN json_valid({column}) THEN {value} END", (*given, *params)
+
+
 #: For lists: the beginning of the one value, so that the report is not read, whatever else it holds.
-PERCENT = Left(KeyTextTransform("percent", "progress"), 20)
+PERCENT = Left(_Readable("percent", "progress"), 20)
 
 
 def percent(value: object) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
     return Shown(
         name=worker.name,
         owner=worker.owner,
-        address=address(of, "change", quote(worker.owner)),
+        address=address(of, "change", quote(worker.owner)) if worker.owner else address(of, "changelist"),
         state=_STATES.get(worker.state, worker.state) if alive else gettext("silent"),
         sign="✕" if not alive else "▶" if running else "■",
         tone="jq-trouble" if not alive else "jq-completed" if running else "jq-attention",
@@ -94,14 +94,15 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
     )
 
 
-def served(queues: Sequence[str] | None) -> str:
+def served(queues: object) -> str:
     """Say which queues; none named is all of them."""
-    return gettext("all") if queues is None else ", ".join(map(str, queues))
+    return gettext("all") if queues is None else ", ".join(_texts(queues))
 
 
-def few(names: Sequence[str]) -> str:
+def few(given: object) -> str:
     """Write some names, and how many there are besides."""
-    some = ", ".join(map(str, names[:NAMES_SHOWN]))
+    names = _texts(given)
+    some = ", ".join(names[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
     if more <= 0:
         return some
@@ -198,3 +199,12 @@ def silence(worker: Worker, held: Holding, now: datetime) -> str:
     )
     about = {"count": counted(held.jobs), "when": display.ago(held.until), "moment": display.exactly(held.until)}
     return f"{told} {after % about}"
+
+
+def _texts(value: object) -> list[str]:
+    """Read a list of texts; another program may have written anything in its place."""
+    return (
+        [str(one).encode(errors="backslashreplace").decode() for one in value]
+        if isinstance(value, (list, tuple))
+        else []
+    )

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import queue
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.db import connections
@@ -60,7 +61,8 @@ def send(event: Event) -> None:
 class Receivers:
     """A thread that sends signals, started by the first event."""
 
-    def __init__(self) -> None:
+    def __init__(self, its_turn: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+        self._its_turn = its_turn
         self._events: queue.Queue[Event | None] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
         self._thread: threading.Thread | None = None
@@ -90,7 +92,8 @@ class Receivers:
 
     def _send_all(self) -> None:
         while (event := self._events.get()) is not None:
-            send(event)
+            with self._its_turn():
+                send(event)
             if self._events.empty():
                 connections.close_all()
         connections.close_all()

@@ -3,78 +3,119 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
 
 from pydantic import ValidationError
 
+from jobqueue import foreign_json
 from jobqueue.errors import PayloadInvalid, Verdict
-from jobqueue.policy.redaction import redact_text, secret_values
+from jobqueue.policy.redaction import redact_beginning, redact_text, secret_values
 from jobqueue.records import Ending, Failure
+from jobqueue.records.outcome import MESSAGE_LIMIT, TRACEBACK_LIMIT
+
+T = TypeVar("T")
 
 _LONGEST_CHAIN = 10
+#: Of a deep traceback, so many frames from its beginning and its end; and of each so much: generated code has lines of
+#: a megabyte.
+_FIRST_FRAMES = 20
+_LAST_FRAMES = 200
+_FRAME_LIMIT = 1_000
+_CLASS_LIMIT = 255
+_MOST_COMPLAINTS = 1_000
 
 
 def failure_of(
     error: BaseException, ending: Ending, *, job_type: str, payload: str = "null", duration: timedelta | None = None
 ) -> Failure:
-    """Describe an error for the history. Whatever the error does when it is asked for its words, this succeeds."""
+    """Describe an error for the history. Whatever the error does when it is asked for its words, this succeeds.
+
+    Texts are cut before they are cleared of secrets, which takes 0.4 s for a megabyte and keeps the interpreter's lock.
+    """
     secrets = _secrets_in(payload)
     expected = isinstance(error, (Verdict, PayloadInvalid))  # said on purpose: where from is no news
     return Failure.of(
         ending,
         error_class=class_of(error),
-        message=redact_text(message_of(error), secrets),
-        traceback="" if expected else redact_text(traceback_of(error), secrets),
+        # An error without words would leave those of an earlier attempt on its job.
+        message=redact_text(message_of(error, secrets) or ("" if expected else class_of(error)), secrets),
+        traceback="" if expected else redact_text(traceback_of(error, secrets), secrets),
         fingerprint=fingerprint_of(error, job_type),
         duration=duration,
     )
 
 
 def _secrets_in(payload: str) -> tuple[str, ...]:
-    """Find a payload's secrets; a database takes JSON that Python will not read, as numbers of 5,000 digits."""
-    try:
-        return secret_values(json.loads(payload))
-    except (ValueError, RecursionError):
-        return ()
+    """Find a payload's secrets."""
+    return secret_values(foreign_json.read(payload))
 
 
 def class_of(error: BaseException) -> str:
     """Name an error's class, with its module unless it is a built-in one."""
     kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def message_of(error: BaseException) -> str:
-    """Read an error's words: without the values pydantic would quote, and whatever its ``__str__`` does."""
     try:
-        if isinstance(error, ValidationError):
-            return _without_values(error)
-        return str(error)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    except BaseException:  # a module may be anything that a class body says
+        name = kind.__qualname__
+    return name[:_CLASS_LIMIT]
+
+
+def message_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """Read an error's words: without the values pydantic would quote, and whatever its ``__str__`` does.
+
+    Long ones are cut, and then no secret is cut in two.
+    """
+    try:
+        words = _without_values(error) if isinstance(error, ValidationError) else str(error)
     except BaseException as another:
         return f"(its words cannot be read: __str__ raised {type(another).__name__})"
+    return _cut(words, MESSAGE_LIMIT, secrets)
+
+
+def _cut(text: str, limit: int, secrets: Iterable[str]) -> str:
+    return text if len(text) <= limit else f"{redact_beginning(text, limit, secrets)[0]}…"
 
 
 def _without_values(error: ValidationError) -> str:
+    heading = f"{error.error_count()} validation errors for {error.title}"
+    if error.error_count() > _MOST_COMPLAINTS:
+        return heading
     wrong = error.errors(include_input=False, include_url=False, include_context=False)
     # Only a model's own fields have names for sure; deeper, and in a dict, a place may be a key, and so a value.
     is_model = error.title.isidentifier()
     lines = [f"{one['loc'][0] if is_model and one['loc'] else 'value'}: {one['type']}" for one in wrong]
-    return f"{error.error_count()} validation errors for {error.title}\n" + "\n".join(lines)
+    return f"{heading}\n" + "\n".join(lines)
 
 
-def traceback_of(error: BaseException) -> str:
-    """Format an error and those that led to it, oldest first, like Python but in the words of ``message_of``."""
+def traceback_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
+    """Format an error and those that led to it, oldest first, like Python but in the words of ``message_of``.
+
+    The oldest are left out where the newer ones fill the room there is.
+    """
     parts: list[str] = []
     seen: BaseException | None = error
-    while seen is not None and len(parts) < _LONGEST_CHAIN:
-        parts.append(_one(seen))
-        seen = _led_to(seen)
+    room = TRACEBACK_LIMIT
+    while seen is not None and len(parts) < _LONGEST_CHAIN and room > 0:
+        parts.append(_one(seen, secrets))
+        room -= len(parts[-1])
+        seen = _read(partial(_led_to, seen), None)
     return "\nThis led to another error:\n\n".join(reversed(parts))
+
+
+def _read(look: Callable[[], T], otherwise: T) -> T:
+    """Look at something of an error that its class may have made fail."""
+    try:
+        return look()
+    except BaseException:
+        return otherwise
 
 
 def _led_to(error: BaseException) -> BaseException | None:
@@ -83,27 +124,53 @@ def _led_to(error: BaseException) -> BaseException | None:
     return None if error.__suppress_context__ else error.__context__
 
 
-def _one(error: BaseException) -> str:
-    lines = ["Traceback (most recent call last):\n", *_frames(error)]
-    lines.append(f"{class_of(error)}: {message_of(error)}\n")
+def _one(error: BaseException, secrets: Iterable[str]) -> str:
+    nothing: list[str] = []
+    lines = ["Traceback (most recent call last):\n", *_read(lambda: _frames(error, secrets), nothing)]
+    words = message_of(error, secrets)
+    lines.append(f"{class_of(error)}: {words}\n" if words else f"{class_of(error)}\n")
+    lines += [f"{_cut(note, MESSAGE_LIMIT, secrets)}\n" for note in _read(lambda: _notes(error), nothing)]
     if isinstance(error, BaseExceptionGroup):
-        lines += [f"  with {class_of(one)}: {message_of(one)}\n" for one in error.exceptions[:_LONGEST_CHAIN]]
+        no_members: tuple[BaseException, ...] = ()
+        members = _read(lambda: error.exceptions[:_LONGEST_CHAIN], no_members)
+        lines += [f"  with {class_of(one)}: {message_of(one, secrets)}\n" for one in members]
     return "".join(lines)
 
 
-def _frames(error: BaseException) -> list[str]:
-    return traceback.format_list(_outside(traceback.extract_tb(error.__traceback__)))
+def _notes(error: BaseException) -> list[str]:
+    notes = getattr(error, "__notes__", ())
+    return [note for note in islice(notes, _LONGEST_CHAIN) if isinstance(note, str)]
 
 
-def _outside(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
-    """Leave out the frames of this package that lead to the handler's own; all of them, if there are no others."""
+def _frames(error: BaseException, secrets: Iterable[str]) -> list[str]:
+    """Format the frames of an error, but for those of this package that lead to the handler's own."""
+    links = _outside(list(_links(error)))
+    left_out = len(links) - _FIRST_FRAMES - _LAST_FRAMES
+    if left_out > 0:
+        first = traceback.format_list(traceback.extract_tb(links[0], limit=_FIRST_FRAMES))
+        lines = [*first, f"  … {left_out} more\n", *traceback.format_tb(links[-_LAST_FRAMES])]
+    else:
+        lines = traceback.format_tb(links[0] if links else None)
+    return [line if len(line) <= _FRAME_LIMIT else f"{_cut(line, _FRAME_LIMIT, secrets)}\n" for line in lines]
+
+
+def _links(error: BaseException) -> Iterator[TracebackType]:
+    link = error.__traceback__
+    while link is not None:
+        yield link
+        link = link.tb_next
+
+
+def _outside(links: list[TracebackType]) -> list[TracebackType]:
+    """Leave out what of this package comes first; nothing, if there are no others."""
     ours = str(Path(__file__).resolve().parents[1]) + os.sep
-    first = next((place for place, frame in enumerate(frames) if not frame.filename.startswith(ours)), 0)
-    return list(frames[first:])
+    names = (link.tb_frame.f_code.co_filename for link in links)
+    return links[next((place for place, name in enumerate(names) if not name.startswith(ours)), 0) :]
 
 
 def fingerprint_of(error: BaseException, job_type: str) -> str:
     """Name the kind of failure: one job type, one class of error, one function that raised. Numbers play no part."""
-    frames = _outside(traceback.extract_tb(error.__traceback__))
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
+    links = _read(lambda: list(_links(error)), list[TracebackType]())
+    code = links[-1].tb_frame.f_code if links else None
+    place = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""
     return hashlib.sha256(f"{job_type}\0{class_of(error)}\0{place}".encode("utf-8", "replace")).hexdigest()[:32]

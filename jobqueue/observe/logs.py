@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +25,29 @@ _LEVELS = {
 }
 _FIELDS = ("queue", "attempt", "max_retries", "worker", "duration", "delay", "reason", "error_class", "error")
 _WIDEST_ERROR = 200
+
+
+class _OneLine(logging.Filter):
+    """Lets no value in a line write another one, whichever handler writes it: ids and types come from foreign rows."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, Mapping):
+            record.args = {key: _in_line(value) for key, value in record.args.items()}
+        elif record.args:
+            record.args = tuple(map(_in_line, record.args))
+        return True
+
+
+def _in_line(value: object) -> object:
+    if not isinstance(value, str | BaseException):
+        return value
+    try:
+        return one_line(str(value))
+    except Exception as error:  # an error of a handler's own may have no words
+        return f"({type(value).__name__}, whose __str__ raised {type(error).__name__})"
+
+
+logger.addFilter(_OneLine())
 
 
 def enqueued(drafts: Iterable[Draft]) -> None:
@@ -64,8 +87,9 @@ def _sentence(event: Event) -> str:
         words += f", {_length(event.duration)}"
     if event.delay is not None:
         words += f", again in {_length(event.delay)}"
-    why = ": ".join(part for part in (event.reason, event.error_class, "".join(event.error.splitlines()[:1])) if part)
-    return one_line(words if not why else f"{words} ({why[:_WIDEST_ERROR]})")
+    parts = (event.reason, event.error_class, "".join(event.error.splitlines()[:1]))
+    why = ": ".join(part for part in dict.fromkeys(parts) if part)
+    return words if not why else f"{words} ({why[:_WIDEST_ERROR]})"
 
 
 def _length(seconds: float) -> str:

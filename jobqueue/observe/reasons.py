@@ -31,6 +31,7 @@ END_REASONS = {
     "cancelled": _("cancelled"),
     "expired": _("expired"),
     "not UTF-8": _("not UTF-8"),
+    "unreadable": _("unreadable"),
     "duplicate": _("duplicate"),
     "not relayed": _("not relayed"),
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length
 
-from jobqueue import conf
+from jobqueue import conf, foreign_json
 from jobqueue.models import Job
 from jobqueue.policy.redaction import hides, redact_text
 from jobqueue.records import Filter, is_place
@@ -41,9 +40,8 @@ def is_shown(asked: Filter, texts: Iterable[str | None]) -> bool:
         return False
     if not (paths := _paths(asked)):
         return True
-    try:
-        payload = json.loads(next(found) or "")
-    except (ValueError, RecursionError):  # what Python will not read is not shown either
+    payload = foreign_json.read(next(found) or "")
+    if isinstance(payload, foreign_json.Unreadable):  # what is not read is not shown either
         return False
     return not any(hides(payload, path) for path in paths)
 

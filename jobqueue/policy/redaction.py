@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -116,14 +116,28 @@ def hides(value: Any, path: Iterable[str]) -> bool:
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without secrets of known shapes, and without the given ones."""
-    known = _spellings(secrets)
-    if known:
-        text = re.compile("|".join(map(re.escape, known))).sub(REDACTED, text)
+    text = _without(text, _spellings(secrets))
     for _ in range(_MOST_LOOKS):
         before, text = text, _without_shapes(text)
         if text == before:
             break
     return text
+
+
+def _without(text: str, spellings: Sequence[str]) -> str:
+    return re.compile("|".join(map(re.escape, spellings))).sub(REDACTED, text) if spellings else text
+
+
+def _without_half(text: str, spellings: Sequence[str]) -> str:
+    """The text without the secret that it breaks off in, if it does."""
+    end = len(text)
+    for secret in spellings:
+        at = text.find(secret[0], max(0, len(text) - len(secret) + 1))
+        while 0 <= at < end:
+            if secret.startswith(text[at:]):
+                end = at
+            at = text.find(secret[0], at + 1)
+    return text[:end]
 
 
 def _without_shapes(text: str) -> str:
@@ -140,12 +154,19 @@ def _without_shapes(text: str) -> str:
 
 
 def redact_beginning(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
-    """The beginning of a text as ``redact_text`` leaves it, and whether it is all; no secret is cut in two."""
-    looked_at = text[: length + _MARGIN]
-    clean = redact_text(looked_at, secrets)
-    if len(looked_at) < len(text):
-        return clean[: max(min(length, len(clean) - _MARGIN), 0)], False  # where the look ends, half a one may stand
-    return clean[:length], len(clean) <= length
+    """The beginning of a text as ``redact_text`` leaves it, and whether it is all; no secret is cut in two.
+
+    What it costs depends on the length, and on that of the secrets, and not on the text's.
+    """
+    if len(text) <= length + _MARGIN:
+        clean = redact_text(text, secrets)
+        return clean[:length], len(clean) <= length
+    known = _spellings(secrets)
+    begun = _without(text[: length + max(_MARGIN, *map(len, known), 0)], known)
+    clean = redact_text(_without_half(begun, known)[: length + _MARGIN])
+    # Where the look ends, half a secret may stand; but none reaches into it from before what was redacted last.
+    untouched = len(clean) - (clean.rfind(REDACTED) + len(REDACTED) if REDACTED in clean else 0)
+    return clean[: min(length, len(clean) - min(untouched, _MARGIN))], False
 
 
 def redact_end(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:

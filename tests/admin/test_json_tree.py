@@ -238,7 +238,7 @@ def test_a_hundred_levels_are_shown():
 
 
 def test_what_is_deeper_is_said_not_to_be_shown():
-    for text in (nested(101), nested(500), nested(101, begin="[", end="]")):
+    for text in (nested(101), nested(200), nested(101, begin="[", end="]")):
         found = drawn(text)
         assert found.cuts == ["… deeper levels are not shown"]
         assert len(found.folds) == 100

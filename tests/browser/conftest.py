@@ -1,10 +1,6 @@
-"""The browser: where it is missing the suite says so loudly, and fails if it is asked for. And who looks at what."""
+"""The browser, and who looks at what in it."""
 
 from __future__ import annotations
-
-import os
-import shutil
-from importlib.util import find_spec
 
 import pytest
 
@@ -12,35 +8,17 @@ from jobqueue.admin.jobs import ReadingJobs
 from jobqueue.handlers.registry import registry
 from tests.admin.conftest import ALL, sign_in
 from tests.browser import scene, shop
+from tests.requirements import BROWSER, CHROMIUM
 from tests.worker.conftest import jobs, ledger, start_worker
 
 __all__ = ["jobs", "ledger", "sign_in", "start_worker"]
-
-CHROMIUM = shutil.which("chromium")
-MISSING = [
-    *([] if CHROMIUM else ["chromium"]),
-    *(name for name in ("playwright", "axe_playwright_python") if find_spec(name) is None),
-]
-WHY_NO_BROWSER = f"not installed: {' and '.join(MISSING)}"
-
-
-def pytest_configure():
-    if MISSING and "browser" in os.environ.get("JOBQUEUE_TEST_REQUIRE", "").split(","):
-        pytest.exit(f"JOBQUEUE_TEST_REQUIRE asks for a browser, but {WHY_NO_BROWSER}.", returncode=1)
-
-
-def pytest_terminal_summary(terminalreporter):
-    if MISSING:
-        terminalreporter.section("THE BROWSER WAS SKIPPED", sep="!", red=True, bold=True)
-        terminalreporter.line(f"No page of the admin was looked at in a browser: {WHY_NO_BROWSER}.")
-        terminalreporter.line("Install the extra 'test' and the package chromium: 'apt-get install chromium'.")
 
 
 @pytest.fixture(scope="session")
 def chromium():
     """The browser, started once; skips where there is none."""
-    if MISSING:
-        pytest.skip(f"A browser: {WHY_NO_BROWSER}")
+    if BROWSER.missing:
+        pytest.skip(BROWSER.reason)
     from tests.browser.chromium import Chromium
 
     started = Chromium(CHROMIUM)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import linecache
+import sys
 from datetime import timedelta
 from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from jobqueue.clock import SYSTEM
 from jobqueue.errors import Cancel, Discard, PayloadInvalid, PayloadTooNew, Retry, Snooze
 from jobqueue.handlers.options import Options
 from jobqueue.handlers.registry import job_type
@@ -118,10 +121,117 @@ def test_whatever_the_words_are_they_can_be_stored(words):
 
 
 def test_long_words_are_cut_and_of_a_long_traceback_the_end_is_kept():
-    failure = _described(_raised(ValueError("a" * 100_000)))
-    assert len(failure.message) == MESSAGE_LIMIT
+    error = None
+    for number in range(10):
+        error = _raised(ValueError("a" * 100_000 + str(number)), error)
+    error.add_note("the end")
+    failure = _described(error)
+    assert failure.message == "a" * (MESSAGE_LIMIT - 1) + "…"
     assert len(failure.traceback) == TRACEBACK_LIMIT
-    assert failure.traceback.endswith("aaa\n")
+    assert failure.traceback.endswith("aaa…\nthe end\n")
+
+
+def _deep(depth, error):
+    if depth:
+        _deeper(depth - 1, error)
+    raise error
+
+
+def _deeper(depth, error):
+    _deep(depth - 1, error)
+
+
+def _from_the_depths():
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(60_000)
+    try:
+        _deep(50_000, OSError("disk"))
+    except OSError as error:
+        return error
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _of_a_long_line():
+    linecache.cache["<long>"] = (1, None, ["raise ValueError(" + "x" * 20_000_000 + ")"], "<long>")
+    try:
+        exec(compile("raise ValueError(7)", "<long>", "exec"))  # noqa: S102 - code that a program made
+    except ValueError as error:
+        return error
+    finally:
+        del linecache.cache["<long>"]
+
+
+def _of_many_complaints():
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(list[int]).validate_python(["x"] * 300_000)
+    return caught.value
+
+
+def _noted(error, *notes):
+    error.__notes__ = list(notes)
+    return error
+
+
+LARGE = "password=" + "word=x, --token y, ://a:b@c " * 700_000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: _raised(ValueError(LARGE)), id="words"),
+        pytest.param(lambda: _raised(OSError("disk"), _raised(ValueError(LARGE))), id="a cause"),
+        pytest.param(lambda: _raised(ExceptionGroup(LARGE[:999], [ValueError(LARGE)] * 20)), id="a group"),
+        pytest.param(lambda: _raised(_noted(OSError("disk"), *[LARGE] * 20)), id="notes"),
+        pytest.param(_from_the_depths, id="frames"),
+        pytest.param(_of_a_long_line, id="a frame"),
+        pytest.param(_of_many_complaints, id="complaints"),
+    ],
+)
+def test_however_much_there_is_of_an_error_it_is_described_at_once(make):
+    error = make()
+    began = SYSTEM.monotonic()
+    failure = _described(error, payload=json.dumps({"password": SECRET}))
+    assert SYSTEM.monotonic() - began < 2.0  # a tenth of it, on a machine that does nothing else
+    assert failure.message
+    assert failure.traceback.startswith(("Traceback", "…"))
+
+
+def test_of_a_deep_traceback_both_ends_are_kept():
+    text = traceback_of(_from_the_depths())
+    assert "in _from_the_depths" in text
+    assert " more\n" in text
+    assert text.count("in _deep") < 300
+
+
+def test_an_error_without_words_is_known_by_its_class():
+    failure = _described(_raised(AssertionError()))
+    assert failure.message == "AssertionError"
+    assert failure.traceback.endswith("\nAssertionError\n")
+
+
+def test_an_errors_notes_are_kept_without_secrets():
+    error = _raised(_noted(OSError("disk"), "while it wrote page 7", 7, f"password={SECRET}"))
+    text = _described(error).traceback
+    assert text.endswith(f"OSError: disk\nwhile it wrote page 7\npassword={REDACTED}\n")
+
+
+class Liar(ExceptionGroup):
+    """An error of which nothing can be looked at."""
+
+    def _fail(self):
+        raise KeyError("no")
+
+    exceptions = __cause__ = __context__ = __notes__ = __traceback__ = property(_fail)
+
+
+Liar.__module__ = property(Liar._fail)
+
+
+def test_an_error_of_which_nothing_can_be_looked_at_is_described_all_the_same():
+    failure = _described(Liar("words", [OSError()]))
+    assert failure.message.startswith("words")
+    assert "Liar" in failure.error_class
 
 
 def test_an_error_from_the_depths_is_described():
@@ -247,6 +357,29 @@ def test_the_payloads_secrets_are_taken_out(payload):
     assert failure.message == f"the server refused {REDACTED}!"
     assert SECRET not in failure.traceback
     assert failure.traceback.count(REDACTED) == 2
+
+
+LETTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))  # none of them twice
+
+
+@pytest.mark.parametrize("length", [20, 300, 4_000, 6_000, 20_000])
+@pytest.mark.parametrize("before", [0, 1_000, MESSAGE_LIMIT - 10, MESSAGE_LIMIT, MESSAGE_LIMIT + 3_990])
+@pytest.mark.parametrize("shape", ["{}", "password={}!", "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----"])
+def test_of_a_secret_that_is_cut_in_two_neither_half_is_kept(shape, before, length):
+    secret = LETTERS[:length]
+    words = "." * before + shape.format(secret) + "," * 100_000
+    payload = json.dumps({"token": secret if shape == "{}" else ""}, ensure_ascii=False)
+    error = _raised(_noted(ValueError(words), words), _raised(KeyError(words)))
+    failure = _described(error, payload=payload)
+    assert not set(LETTERS) & set(failure.message + failure.traceback)
+    assert failure.message.startswith("." * min(before, MESSAGE_LIMIT - 400))
+
+
+def test_of_two_long_secrets_side_by_side_nothing_is_kept():
+    secrets = [LETTERS[:5_000], LETTERS[5_000:15_000]]
+    failure = _described(_raised(ValueError("".join(secrets) + "," * 90_000)), payload=json.dumps({"tokens": secrets}))
+    assert failure.message.startswith(REDACTED * 2)
+    assert not set(LETTERS) & set(failure.message + failure.traceback)
 
 
 def test_a_groups_members_lose_the_payloads_secrets_too():
