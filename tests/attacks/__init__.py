@@ -8,6 +8,9 @@ What each looks like, and where it is tried:
   be commands when pasted: ``test_terminals``.
 - NUL, half surrogates, NaN, numbers of 5,000 digits, 100,000 levels and too many bytes at the door:
   ``tests/api/test_bad_input``; the same in rows that never came through the door: ``test_forged_rows``.
+- Every hostile value in every column of every table, for workers with ordinary jobs behind: ``test_hostile_rows``; what
+  chance makes of them, on every surface: ``test_foreign_surfaces``; rows that once stopped a worker, a relay or a
+  process: ``test_stopping_rows``; all of it for hours: ``python -m tests.attacks``.
 - Rows forged with SQL (status, counts, fence, lease, type, payload, bytes that are no text): ``test_forged_rows``;
   moments of any shape: ``tests/sql/test_foreign_rows``.
 - Secrets in payloads, errors, local variables and connection strings, looked for wherever they could come out:

@@ -8,9 +8,12 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.db import DatabaseError, OperationalError
 
+from jobqueue import control
 from jobqueue.ids import new_id
 from jobqueue.models import Job
 from jobqueue.policy.settling import completed
+from jobqueue.records import Filter
+from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import draft, finish, job, put, put_all, request, take, take_one
 from tests.app.worker_jobs import note_run
 from tests.conftest import ON_SQLITE
@@ -29,6 +32,14 @@ FORGED = {
     "a payload that is half JSON": ("payload = '{\"x\": '", "refused"),
     "more attempts than can be counted": ("attempts = 2147483647", "refused"),
     "a fence beyond all": ("fence = 9223372036854775807", "refused"),
+    "the most attempts": ("attempts = 1000000000", "completed"),
+    "the last fence but one": ("fence = 999999999", "completed"),
+    "the last fence": ("fence = 1000000000", "dead_letter"),
+    "the last fence, expired": (
+        "fence = 1000000000, status = 'in_progress', lease_owner = 'nobody', lease_until = '2020-01-01T00:00:00Z'",
+        "dead_letter",
+    ),
+    "the most crashes": ("crash_count = 2147483647", "completed"),
     "negative attempts": ("attempts = -5", "completed"),
     "more attempts than it has": ("attempts = 1000", "completed"),
     "attempts below nothing": ("max_retries = -1", "completed"),
@@ -54,7 +65,7 @@ FORGED = {
     "a version from before the first": ("payload_version = -1", "dead_letter"),
     "a version from the future": ("payload_version = 2147483647", "queued"),
     "surroundings of 1,500 levels": (f"context = '{DEEP}'", "ends"),
-    "surroundings with 5,000 digits": (f"context = '{DIGITS}'", "dead_letter"),
+    "surroundings with 5,000 digits": (f"context = '{DIGITS}'", "completed"),
     "surroundings that are no surroundings": ('context = \'{"language": "../../x", "traceparent": 7}\'', "completed"),
 }
 #: What Postgres has no room for.
@@ -63,9 +74,14 @@ FORGED_ON_SQLITE = {
     "NUL in JSON": ('payload = \'{"x": "\\u0000"}\'', "completed"),
     "half of a surrogate pair": ('payload = \'{"x": "\\ud800"}\'', "dead_letter"),
     "NUL in an id": ("id = 'a' || char(0) || 'b'", "ends"),
-    "text for a number": ("crash_count = 'many', payload_version = 'one'", "dead_letter"),
-    "half an attempt": ("attempts = 0.5, max_retries = 1.5", "completed"),
-    "a priority between two": ("priority = 5.5", "queued"),
+    "text for a number": ("crash_count = 'many', payload_version = 'one'", "refused"),
+    "half an attempt": ("attempts = 0.5, max_retries = 1.5", "refused"),
+    "a priority between two": ("priority = 5.5", "refused"),
+    "a BLOB for a type": ("type = x'616263'", "refused"),
+    "a BLOB for an id": ("id = x'00'", "refused"),
+    "a BLOB of JSON": ("payload = CAST('{}' AS BLOB)", "refused"),
+    "attempts beyond all": ("attempts = -9e999", "refused"),
+    "neither yes nor no": ("parallel = 2", "refused"),
     "text that is not UTF-8 for a type": ("type = CAST(x'61ff' AS TEXT)", "dead_letter"),
     "text that is not UTF-8 for a queue": ("queue = CAST(x'61ff' AS TEXT)", "dead_letter"),
     "text that is not UTF-8 for a tenant": ("tenant = CAST(x'61ff' AS TEXT)", "dead_letter"),
@@ -188,3 +204,48 @@ def test_nobodys_transaction_is_used_to_mend_the_table(queue, sql):
     with pytest.raises(OperationalError, match="decode"), queue.atomic():
         take(queue)
     assert sql("SELECT status FROM job_queue") == [("queued",)]
+
+
+@ON_SQLITE
+def test_a_pause_whose_name_is_no_text_stops_nobody(queue, sql):
+    put(queue)
+    sql(
+        "INSERT INTO job_queue_pause (scope, name, reason, paused_at) "
+        "VALUES ('queue', CAST(x'ff' AS TEXT), CAST(x'fe' AS TEXT), '2026-01-01T00:00:00Z')"
+    )
+    assert [pause.name for pause in queue.pauses()] == ["\N{REPLACEMENT CHARACTER}"]
+    assert len(take(queue)) == 1
+
+
+@ON_SQLITE
+def test_a_key_whose_holder_is_no_text_is_taken_all_the_same(queue, sql):
+    """One that has ended, so that nothing mends it: its id, and the type that a duplicate must have."""
+    put(queue, "resize", idempotency_key="held")
+    forge_bytes(sql, job_id := sql("SELECT id FROM job_queue")[0][0], payload=b'{"x": "\xff"}', id=b"\xff\xfe")
+    sql("UPDATE job_queue SET status = 'completed'")
+    receipt = queue.enqueue([draft(idempotency_key="held")])[0]
+    assert (receipt.outcome, receipt.payload_differs) == ("existing", True)
+    assert job_id not in receipt.id
+
+
+@ON_SQLITE
+def test_paging_ends_though_ids_are_no_text(queue, sql):
+    for number, forged in enumerate((b"a\xff", b"a\xff\xff", b"\xff\xfe")):
+        put(queue, unique_key=str(number))
+        forge_bytes(sql, sql("SELECT id FROM job_queue WHERE unique_key = %s", str(number))[0][0], id=forged)
+    sql("UPDATE job_queue SET status = 'failed', end_reason = 'cancelled'")
+    put(queue)
+    seen, after = [], None
+    while ids := queue.find_ids(Filter(), 2, after):
+        assert len(seen) < 10
+        seen, after = seen + ids, ids[-1]
+    assert len(seen) >= 2
+    assert control.purge_matching(Filter(statuses=frozenset({JobStatus.FAILED}))).done == ()
+
+
+def test_a_pause_of_a_scope_that_does_not_exist_is_refused(queue, sql):
+    with pytest.raises(DatabaseError):
+        sql(
+            "INSERT INTO job_queue_pause (scope, name, reason, paused_at) "
+            "VALUES ('Queue', 'a', '', '2026-01-01T00:00:00Z')"
+        )

@@ -17,7 +17,7 @@ from jobqueue.errors import PayloadInvalid, PayloadTooNew
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.testing.contract.harness import put
-from jobqueue.worker.wire import Inbox, Word, pack
+from jobqueue.worker.wire import BadMessage, Inbox, Word, pack
 from tests.app import jobs as handlers
 
 assert handlers
@@ -153,3 +153,12 @@ def test_noise_is_an_error_of_its_value_and_never_code(noise):
             assert word in set(Word)
     except (ValueError, TypeError, RecursionError):
         return
+
+
+@given(st.binary(max_size=200) | JSON.map(lambda said: json.dumps(said).encode()))
+def test_noise_from_an_executor_is_called_what_it_is(noise):
+    try:
+        for word, _content in Inbox(longest=1_000).feed(packed("!I", len(noise)) + noise):
+            assert word in set(Word)
+    except BadMessage as error:
+        assert 0 < len(str(error)) < 100  # noqa: PT017 - it is a message or none
