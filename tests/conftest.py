@@ -1,14 +1,16 @@
-"""The databases of the suite: both are made once, each test begins with empty tables."""
+"""The databases of the suite: each process of a run makes both once, and each test begins with empty tables."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from tempfile import TemporaryDirectory
 
 import pytest
 from django.conf import settings
 from django.db import connections
 from django.test.utils import setup_databases, teardown_databases
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from jobqueue import backends
@@ -16,25 +18,50 @@ from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.testing import VirtualClock
+from tests import distribution
+from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 
 TABLES = (Attempt, Job, Metric, Pause, Relay, Worker)
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.
 STUMBLES = 3
 
+# How long an example takes says little: other tests are at work on the same cores.
+hypothesis_settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI asks whether this commit broke something, and gives the same answer twice; other runs go on searching.
-hypothesis_settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis_settings.load_profile("ci")
+hypothesis_settings.register_profile("ci", hypothesis_settings.get_profile("default"), derandomize=True)
+hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_configure():
-    if settings.POSTGRES is None and "postgres" in os.environ.get("JOBQUEUE_TEST_REQUIRE", "").split(","):
-        pytest.exit(f"JOBQUEUE_TEST_REQUIRE asks for Postgres, but {settings.WHY_NO_POSTGRES}.", returncode=1)
+    if why_not := refusal():
+        pytest.exit(why_not, returncode=1)
 
 
 def pytest_unconfigure():
     shutil.rmtree(settings.PRIVATE, ignore_errors=True)
+
+
+def pytest_xdist_auto_num_workers(config):
+    return distribution.processes(config.args)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return distribution.Distribution(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_report_header(config):
+    return distribution.header(config.getoption("numprocesses"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m and --lf choose
+def pytest_collection_modifyitems(items):
+    items.sort(key=distribution.turn)
+    for item in items:
+        if family := distribution.family(item):
+            item.add_marker(family)
+        if item.get_closest_marker("postgres") and POSTGRES.missing:
+            item.add_marker(pytest.mark.skip(reason=POSTGRES.reason))
 
 
 def pytest_sessionfinish(session):
@@ -43,8 +70,8 @@ def pytest_sessionfinish(session):
 
 
 def _stumbled(config):
-    reports = config.pluginmanager.get_plugin("terminalreporter").stats.get("rerun", [])
-    return {report.nodeid: report for report in reports}
+    reporter = config.pluginmanager.get_plugin("terminalreporter")  # only the first process of a run has one
+    return {report.nodeid: report for report in reporter.stats.get("rerun", [])} if reporter else {}
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -61,18 +88,7 @@ def pytest_terminal_summary(terminalreporter):
         for heading, text in report.sections:
             terminalreporter.section(heading, sep="-")
             terminalreporter.line(text)
-    if settings.POSTGRES is None:
-        terminalreporter.section("POSTGRES WAS SKIPPED", sep="!", red=True, bold=True)
-        terminalreporter.line(f"No test ran on Postgres: {settings.WHY_NO_POSTGRES}.")
-        terminalreporter.line(
-            "Set JOBQUEUE_TEST_POSTGRES to a connection string, for example 'host=127.0.0.1 user=me'."
-        )
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.get_closest_marker("postgres") and settings.POSTGRES is None:
-            item.add_marker(pytest.mark.skip(reason=f"Postgres: {settings.WHY_NO_POSTGRES}"))
+    say_what_was_skipped(terminalreporter)
 
 
 @pytest.fixture(scope="session")
@@ -136,6 +152,13 @@ def make_backend(request):
         return lambda clock: MemoryBackend(clock=clock)
     request.getfixturevalue("databases")
     return lambda clock: make_sql_backend(request.param, clock)
+
+
+@pytest.fixture
+def runtime_dir():
+    """An empty folder for sockets: that of ``tmp_path`` may be too long for their addresses."""
+    with TemporaryDirectory(prefix="", dir=settings.PRIVATE) as folder:
+        yield folder
 
 
 @pytest.fixture

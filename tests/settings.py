@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -57,8 +58,16 @@ TEMPLATES = [
     },
 ]
 
-#: Removed when the session ends: databases, their logs, and the sockets of listeners.
-PRIVATE = Path(tempfile.mkdtemp(prefix="jobqueue-tests-"))
+#: Removed when the session ends: databases, their logs, and the sockets of listeners. The processes of a run, and what
+#: they start, have theirs within the folder of the first, so that nothing stays behind of one that was killed.
+_WITHIN = os.environ.get("JOBQUEUE_TEST_FOLDER")
+PRIVATE = Path(
+    tempfile.mkdtemp(prefix="" if _WITHIN else "jobqueue-tests-", dir=_WITHIN)
+)  # an address of a socket is short
+os.environ.setdefault("JOBQUEUE_TEST_FOLDER", str(PRIVATE))
+
+#: What the names of databases end with that this process makes, on a server that others use too.
+OWN = f"{os.getpid()}_{secrets.token_hex(4)}"
 
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
@@ -92,7 +101,7 @@ def _postgres() -> tuple[dict[str, object] | None, str]:
         return {
             "ENGINE": "django.db.backends.postgresql",
             **{names[key]: str(value) for key, value in values.items() if key in names},
-            "TEST": {"NAME": f"test_jobqueue_{os.getpid()}"},
+            "TEST": {"NAME": f"test_jobqueue_{OWN}"},
         }, ""
     return None, f"none answers ({why})"
 

@@ -63,7 +63,7 @@ def server(tmp_path_factory):
     names = {"HOST": "PGHOST", "PORT": "PGPORT", "USER": "PGUSER", "PASSWORD": "PGPASSWORD"}
     environment = {names[key]: str(value) for key, value in given.items() if value}
     arguments = {key.lower(): value for key, value in given.items() if value}
-    name = f"jobqueue_demo_{os.getpid()}"
+    name = f"jobqueue_demo_{settings.OWN}"
 
     def connect(dbname=name, **more):
         return psycopg.connect(dbname=dbname, **arguments, **more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -50,7 +49,7 @@ def _migrated_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def _migrated_server(tmp_path_factory):
-    name = f"jobqueue_example_{os.getpid()}"
+    name = f"jobqueue_example_{settings.OWN}"
     on_maintenance(f'CREATE DATABASE "{name}"')
     on_server(tmp_path_factory.mktemp("migrated"), name).manage("migrate", "-v", "0", "--skip-checks")
     yield name
