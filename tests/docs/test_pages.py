@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import inspect
 import re
 import shlex
+import symtable
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+from django import conf
 from django.core.management import CommandError, get_commands, load_command_class
 
 import jobqueue
@@ -20,6 +24,8 @@ from tests.docs.pages import DOCS, FRONT, PAGES, blocks, name, prose
 #: Commands of the example project, and of pages that tell what a verb is.
 NOT_HERE = {"demo", "import_orders"}
 PLACEHOLDERS = {"VERB", "…"}
+#: Packages that are there; what a block imports from others is the reader's own.
+IMPORTED_FROM = {"jobqueue", "example_project", "django", "pydantic"}
 
 every_page = pytest.mark.parametrize("page", [*PAGES, *FRONT], ids=name)
 
@@ -45,11 +51,47 @@ def test_code_compiles(page):
 def test_code_imports_what_exists(page):
     for tree in code(page):
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "jobqueue":
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in IMPORTED_FROM:
                 module = import_module(node.module)
                 assert [one.name for one in node.names if not hasattr(module, one.name)] == []
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "jobqueue":
                 assert hasattr(jobqueue, node.attr)
+
+
+def names_of(text):
+    """What a block of Python uses without defining it, in whatever function."""
+    top = symtable.symtable(text, "block", "exec")
+    own = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported() or one.is_namespace()}
+    used, tables = set(), [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        used |= {
+            one.get_name() for one in table.get_symbols() if one.is_referenced() and (table is top or one.is_global())
+        }
+    return used - own - set(dir(builtins))
+
+
+def names_of_settings():
+    """What a file of settings has to which a reader adds: that of ``startproject``."""
+    template = Path(conf.__file__).parent / "project_template" / "project_name" / "settings.py-tpl"
+    return set(re.findall(r"^([A-Z_]+) = ", template.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@every_page
+def test_code_defines_the_names_that_it_uses(page):
+    missing = {}
+    for kind, text in blocks(page):
+        if kind == "python":
+            is_settings = re.match(r"# (\S+/)?settings\.py", text)
+            names = names_of(text) - (names_of_settings() if is_settings else set())
+            missing |= {text.partition("\n")[0]: names} if names else {}
+    assert missing == {}
+
+
+def test_a_name_that_is_missing_is_found():
+    assert names_of("import os\n\ndef f(a: Path) -> int:\n    return [b for b in a] + os.sep + c") == {"Path", "c"}
+    assert {"BASE_DIR", "INSTALLED_APPS", "DATABASES"} <= names_of_settings()
 
 
 @every_page

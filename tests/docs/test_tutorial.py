@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.cookiejar
 import os
+import pty
 import re
 import signal
 import socket
@@ -78,6 +80,8 @@ class Reader:
             "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
             "XDG_RUNTIME_DIR": str(folder.parent / "run"),
             "COLUMNS": "200",
+            "NO_COLOR": "1",
+            "DJANGO_COLORS": "nocolor",
         }
 
     def write(self, name: str, text: str) -> None:
@@ -96,19 +100,27 @@ class Reader:
         if "runserver" in commands:
             commands, _, server = commands.strip().rpartition("\n")
             self.start("server", [*server.split(), "--noreload", self.address])
-        done = subprocess.run(
+        status, self.output = self.at_a_terminal(commands)
+        expected = next((code for command, code in EXIT_CODES.items() if commands.startswith(command)), 0)
+        assert status == expected, f"{commands}\n{self.output}"
+
+    def at_a_terminal(self, commands: str) -> tuple[int, str]:
+        here, there = pty.openpty()
+        done = subprocess.Popen(
             ["sh", "-c", commands],
             cwd=self.folder,
             env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=DEADLINE,
-            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=there,
+            stderr=there,
         )
-        self.output = done.stdout
-        expected = next((code for command, code in EXIT_CODES.items() if commands.startswith(command)), 0)
-        assert done.returncode == expected, f"{commands}\n{done.stdout}"
+        os.close(there)
+        seen = b""
+        with contextlib.suppress(OSError):  # how Linux tells that the other end is closed
+            while part := os.read(here, 4096):
+                seen += part
+        os.close(here)
+        return done.wait(DEADLINE), seen.decode().replace("\r\n", "\n")
 
     def start(self, name: str, command: list[str]) -> None:
         log = self.folder.parent / f"{name}.log"

@@ -1,0 +1,12 @@
+"""What startproject makes, with the queue; the database is the test's."""
+
+from __future__ import annotations
+
+import json
+import os
+
+SECRET_KEY = "for tests"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "jobqueue", "tests.documented.shelf"]
+DATABASES = {"default": json.loads(os.environ["JOBQUEUE_TEST_DATABASE"])}
