@@ -21,7 +21,7 @@ from benchmarks.site import REPETITIONS, Site
 from benchmarks.variants import RawDurable, durable
 from benchmarks.workers import rows, until, worker_at
 from jobqueue import backends
-from jobqueue.api import Handler
+from jobqueue.handler import Handler
 from jobqueue.records import Scope
 
 QUEUE = "default"

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from benchmarks.databases import Place
 from benchmarks.jobs import sign
-from jobqueue.api import Handler
 from jobqueue.clock import SYSTEM
+from jobqueue.handler import Handler
 
 
 def committed(handler: Handler[..., Any, ...], **payload: Any) -> tuple[str, float]:

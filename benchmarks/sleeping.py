@@ -12,7 +12,7 @@ from benchmarks.draining import drained
 from benchmarks.jobs import nap, nap_soon
 from benchmarks.report import Figure
 from benchmarks.site import REPETITIONS, Site
-from jobqueue.api import Handler
+from jobqueue.handler import Handler
 
 SLOTS = 50
 #: Which share of the ideal is to be reached, by the seconds that a job waits.

@@ -17,8 +17,8 @@ from django.db import connection
 
 from benchmarks.faults.ledger import Ledger, What, recorded
 from jobqueue import Discard, Fixed, JobContext, Retry, Snooze, backends, job
-from jobqueue.api import Handler
 from jobqueue.clock import SYSTEM
+from jobqueue.handler import Handler
 
 #: So often that no laboratory uses them up: a job that is given up is one that the queue gave up wrongly.
 MANY = 1_000

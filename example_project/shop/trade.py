@@ -57,7 +57,7 @@ def _place(run: str, reference: str, number: int) -> list[Receipt]:
         card=Card.DECLINED if number % 30 == 11 else Card.SLOW if number % 9 == 4 else Card.GOOD,
     )
     charge = charge_card.using(tenant=run, idempotency_key=f"charge-{reference}")
-    receipts = [charge.enqueue(order_id=order.pk)]
+    receipts: list[Receipt] = [charge.enqueue(order_id=order.pk)]
     if number % 20 == 7:
         receipts.append(charge.enqueue(order_id=order.pk))
     receipts.append(book_stock.using(tenant=run).enqueue(order_id=order.pk))
