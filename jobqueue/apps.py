@@ -15,7 +15,7 @@ class JobQueueConfig(AppConfig):
 
     name = "jobqueue"
     verbose_name = _("Job queue")
-    default_auto_field = "django.db.models.BigAutoField"
+    default_auto_field = "jobqueue.models.fields.NumberKey"
 
     def ready(self) -> None:
         checks.register(check_settings, TAG)

@@ -79,17 +79,34 @@ def put_aside(_apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
         schema_editor.execute(f"DELETE FROM {table} WHERE {' OR '.join(found)}")
 
 
+def make_again(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Going back, make the tables as they were: what is only noted below leaves its CHECKs."""
+    if schema_editor.connection.vendor == "sqlite":
+        for name in ("Job", "Attempt", "Metric", "Pause", "Relay", "Worker"):
+            schema_editor._remake_table(apps.get_model("jobqueue", name))  # type: ignore[attr-defined]
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("jobqueue", "0008_attempt_permissions"),
     ]
 
     operations = [
-        migrations.RunPython(put_aside, migrations.RunPython.noop),
+        migrations.RunPython(put_aside, make_again),
         # SQLite makes a table again for each change. So all but one of each table are only noted here. The one that is
         # made then, which for jobs is that of the last column, so that their order stays, makes them all.
         migrations.SeparateDatabaseAndState(
             state_operations=[
+                migrations.AlterField(
+                    model_name="attempt",
+                    name="duration",
+                    field=jobqueue.models.fields.AmountField(help_text="Seconds.", null=True, verbose_name="duration"),
+                ),
+                migrations.AlterField(
+                    model_name="metric",
+                    name="ran",
+                    field=jobqueue.models.fields.DataField(default=dict, verbose_name="ran"),
+                ),
                 migrations.AlterField(
                     model_name="attempt",
                     name="attempt",
@@ -463,8 +480,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name="attempt",
-            name="duration",
-            field=jobqueue.models.fields.AmountField(help_text="Seconds.", null=True, verbose_name="duration"),
+            name="id",
+            field=jobqueue.models.fields.NumberKey(
+                auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+            ),
         ),
         migrations.AlterField(
             model_name="job",
@@ -475,8 +494,17 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name="metric",
-            name="ran",
-            field=jobqueue.models.fields.DataField(default=dict, verbose_name="ran"),
+            name="id",
+            field=jobqueue.models.fields.NumberKey(
+                auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+            ),
+        ),
+        migrations.AlterField(
+            model_name="pause",
+            name="id",
+            field=jobqueue.models.fields.NumberKey(
+                auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+            ),
         ),
         migrations.AlterField(
             model_name="relay",

@@ -207,6 +207,16 @@ class DataField(OneType, models.JSONField):
         return super().get_db_prep_value(value, connection, prepared)
 
 
+class NumberKey(models.BigAutoField):  # type: ignore[type-arg]
+    """A number for each row, as ``BigAutoField`` gives it, but for ``AUTOINCREMENT`` on SQLite.
+
+    That counts on from the largest number there ever was: one row with the last of all, and the table takes no other.
+    """
+
+    def db_type_suffix(self, connection: BaseDatabaseWrapper) -> str | None:
+        return None if connection.vendor == "sqlite" else super().db_type_suffix(connection)
+
+
 class KeyField(NameField):
     """A primary key of text without the second, ``LIKE``-serving index that Django adds on Postgres."""
 

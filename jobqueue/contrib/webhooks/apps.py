@@ -16,7 +16,7 @@ class WebhooksConfig(AppConfig):
     name = "jobqueue.contrib.webhooks"
     label = "jobqueue_webhooks"
     verbose_name = _("Webhooks")
-    default_auto_field = "django.db.models.BigAutoField"
+    default_auto_field = "jobqueue.models.fields.NumberKey"
 
     def ready(self) -> None:
         checks.register(check_time_limit, conf.CHECKS)
