@@ -69,13 +69,8 @@ class Intake:
         """Store jobs in order of id, and say which were refused, with status, reason and error."""
         now = self._backend.now()
         jobs = [Job(**{**row, **_AGAIN, "scheduled_at": _due_at(row, now), "updated_at": now}) for row in batch.jobs]
-        try:
-            with transaction.atomic(using=self._backend.alias):
-                self._jobs.bulk_create(jobs, ignore_conflicts=True)
-        except Exception as error:  # only one at a time tells which is in the way
-            if not self._backend.lies_in_row(error):
-                raise
-        there = set(self._jobs.filter(pk__in=[job.pk for job in jobs]).values_list("pk", flat=True))
+        self._refusal(lambda: self._jobs.bulk_create(jobs, ignore_conflicts=True))
+        there = self._there([job.pk for job in jobs])
         refused = {job.pk: one for job in jobs if job.pk not in there and (one := self._store_alone(job))}
         history = [Attempt(**row) for row in batch.attempts if row["job_id"] not in refused]
         if not self._is_kept(history):
@@ -83,27 +78,38 @@ class Intake:
                 self._is_kept([past])
         return refused
 
-    def _is_kept(self, history: Sequence[Attempt]) -> bool:
-        """Store the history of jobs; say whether the database took all of it."""
+    def _refusal(self, work: Callable[[], object]) -> Exception | None:
+        """Do what one row may be in the way of, whole or not at all; return why it was not done, if it was not."""
         try:
             with transaction.atomic(using=self._backend.alias):
-                Attempt.objects.using(self._backend.alias).bulk_create(history, ignore_conflicts=True)
+                work()
         except Exception as error:
             if not self._backend.lies_in_row(error):
                 raise
-            return False
-        return True
+            return error
+        return None
+
+    def _there(self, ids: Sequence[str]) -> set[str]:
+        """Say which jobs are stored. An id that the database cannot even be asked for is not."""
+        found: set[str] = set()
+        if self._refusal(lambda: found.update(self._jobs.filter(pk__in=ids).values_list("pk", flat=True))):
+            for one in ids if len(ids) > 1 else ():
+                found |= self._there([one])
+        return found
+
+    def _is_kept(self, history: Sequence[Attempt]) -> bool:
+        """Store the history of jobs; say whether the database took all of it."""
+        attempts = Attempt.objects.using(self._backend.alias)
+        return self._refusal(lambda: attempts.bulk_create(history, ignore_conflicts=True)) is None
 
     def _store_alone(self, job: Job) -> list[str] | None:
         """Store one job, or say why not."""
-        try:
-            with transaction.atomic(using=self._backend.alias):
-                job.save(using=self._backend.alias, force_insert=True)
-        except Exception as error:
-            if not self._backend.lies_in_row(error):
-                raise
-            return self._duplicate(job) or _kept(Dead("not relayed"), _told(error))
-        return None
+        error = self._refusal(lambda: job.save(using=self._backend.alias, force_insert=True))
+        if error is None:
+            return None
+        held: list[list[str] | None] = []
+        self._refusal(lambda: held.append(self._duplicate(job)))  # no job over here has a key that it cannot hold
+        return next(filter(None, held), None) or _kept(Dead("not relayed"), _told(error))
 
     def _duplicate(self, job: Job) -> list[str] | None:
         """Say which job over here has the key of one that came, if that is why it was refused."""

@@ -62,11 +62,13 @@ class Outbox:
 
     def _begin(self, limit: int) -> str | None:
         queued = self._jobs.filter(_QUEUED).order_by("pk").select_for_update(skip_locked=True)
-        ids = list(queued.values_list("pk", flat=True)[:limit])
+        with self._backend.true_text():
+            ids = list(queued.values_list("pk", flat=True)[:limit])
         holder = f"{_HOLDER}{new_id()}"
         self._jobs.filter(pk__in=ids).update(
             status=JobStatus.IN_PROGRESS.value,
             lease_owner=holder,
+            lease_until=None,  # another program may have set one
             updated_at=self._backend.now(),
         )
         return holder if ids else None

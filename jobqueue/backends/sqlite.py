@@ -54,7 +54,10 @@ class SqliteBackend(SqlBackend):
         return "no such table: job_queue" in str(error)
 
     def any_text(self) -> AbstractContextManager[None]:
-        return sqlite_unreadable.as_far_as_text(self.connection)
+        return sqlite_unreadable.read_as(self.connection, sqlite_unreadable.AS_FAR_AS_TEXT)
+
+    def true_text(self) -> AbstractContextManager[None]:
+        return sqlite_unreadable.read_as(self.connection, str)
 
     def lies_in_row(self, error: Exception) -> bool:
         code = getattr(error.__cause__, "sqlite_errorcode", None)

@@ -22,7 +22,8 @@ from jobqueue.records.outcome import MESSAGE_LIMIT, storable
 T = TypeVar("T")
 
 _FIELDS = {str(field.column): field for field in Job._meta.concrete_fields}
-_AS_FAR_AS_TEXT = partial(str, encoding="utf-8", errors="replace")
+#: Puts a sign in the place of each byte that is no UTF-8; that takes twice as long.
+AS_FAR_AS_TEXT = partial(str, encoding="utf-8", errors="replace")
 _LIVE = f"SELECT rowid, {', '.join(_FIELDS)} FROM job_queue WHERE status IN ('queued', 'in_progress')"
 
 
@@ -49,11 +50,11 @@ def is_told_by(error: Exception) -> bool:
 
 
 @contextmanager
-def as_far_as_text(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Read what is no UTF-8 with a sign in the place of each byte that is none; that takes twice as long."""
+def read_as(connection: BaseDatabaseWrapper, text_factory: Callable[[bytes], Any]) -> Iterator[None]:
+    """Make of text what ``text_factory`` makes of its bytes."""
     connection.ensure_connection()
     driver = cast(Connection, connection.connection)
-    given, driver.text_factory = driver.text_factory, _AS_FAR_AS_TEXT
+    given, driver.text_factory = driver.text_factory, text_factory
     try:
         yield
     finally:
