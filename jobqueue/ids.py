@@ -72,12 +72,17 @@ def least_id(moment: datetime) -> str:
     return "".join(ENCODE[millisecond >> shift & 31] for shift in range(45, -1, -5))
 
 
+def is_ulid(job_id: str) -> bool:
+    """Whether an id is one of ours, and not whatever another program called its job."""
+    return _ULID.fullmatch(job_id) is not None
+
+
 def portable(job_id: str) -> str:
     """Return what stands for a job in file names and headers: a ULID as it is, the SHA-256 of any other id.
 
     A row of another program may have the id ``/../../etc/passwd``, or one with a line break.
     """
-    if _ULID.fullmatch(job_id):
+    if is_ulid(job_id):
         return job_id
     return hashlib.sha256(job_id.encode("utf-8", "surrogatepass")).hexdigest()
 

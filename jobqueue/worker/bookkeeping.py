@@ -72,7 +72,7 @@ class Bookkeeping:
             return
         if self._ask(partial(self._place.backend.sample, now)):
             self._sampled = begin_of(now, 60)
-            self._ask(self._orphans.prune)  # as often, and by the same one of all workers
+            self._ask(self._orphans.prune)
 
     def set_clock(self) -> datetime | None:
         """Have the books go by the database's clock."""

@@ -20,7 +20,7 @@ logger = logging.getLogger("jobqueue")
 #: After a cycle that failed for what a row holds, in seconds; doubled each time.
 _FIRST_PAUSE = 0.05
 _MOST_DOUBLED = 10
-_COMES_AGAIN = (Move.RETRY, Move.QUARANTINE)
+_COMES_AGAIN = (Move.RETRY, Move.QUARANTINE, Move.RELEASE)
 
 
 class Loop:

@@ -25,7 +25,8 @@ class Outgoing:
         self._outcomes: list[Any] = []
         self._size = 0
         self._seen: list[Any] | None = None
-        self._lock = threading.Lock()
+        self._gathers = threading.Lock()
+        self._sends = threading.Lock()  # held while a message waits for room in the pipe; nobody gathers behind it
 
     @property
     def pending(self) -> bool:
@@ -34,20 +35,24 @@ class Outgoing:
 
     def keep(self, outcome: Any) -> None:
         """Keep an outcome that nobody waits for; whoever does this calls ``flush_late`` now and then."""
-        self._outcomes.append(outcome)
+        with self._gathers:
+            self._outcomes.append(outcome)
 
     def put(self, outcome: Any, size: int = 0) -> None:
         """Keep an outcome for the next message; ``size`` says about how many characters it has."""
-        self._outcomes.append(outcome)
-        self._size += size
-        if len(self._outcomes) >= self._full or self._size >= _ENOUGH:
+        with self._gathers:
+            self._outcomes.append(outcome)
+            self._size += size
+            is_full = len(self._outcomes) >= self._full or self._size >= _ENOUGH
+        if is_full:
             self.flush()
 
     def flush(self) -> None:
         """Send the outcomes that wait."""
         if self._outcomes:
-            with self._lock:
-                batch, size, self._outcomes, self._size = self._outcomes, self._size, [], 0
+            with self._sends:
+                with self._gathers:
+                    batch, size, self._outcomes, self._size = self._outcomes, self._size, [], 0
                 # While one was sent, many may have come together, each of them large.
                 for part in [[one] for one in batch] if size >= _ENOUGH else [batch]:
                     if part:
@@ -61,7 +66,7 @@ class Outgoing:
 
     def say(self, word: Word, content: object) -> None:
         """Send something else, at once."""
-        with self._lock:
+        with self._sends:
             self._send(pack(word, content))
 
     def _send(self, message: bytes) -> None:

@@ -17,6 +17,7 @@ from jobqueue.clock import from_text
 from jobqueue.errors import InvalidOption, duration
 from jobqueue.handlers.options import NAME_LENGTH, Options, name
 from jobqueue.handlers.payload import check_stored
+from jobqueue.ids import is_ulid
 from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker import wire
@@ -32,7 +33,6 @@ Said = Settlement | list[Follower] | None
 _MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 #: The moves that are an executor's to make.
 _OFFERED = frozenset((Move.COMPLETE, Move.RETRY, Move.SNOOZE, Move.RELEASE, Move.BURY, Move.CANCEL))
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _FAILURE = frozenset(one.name for one in fields(Failure))
 _DRAFT = frozenset(one.name for one in fields(Draft))
 _OPTIONS = tuple(one.name for one in fields(Options))
@@ -173,7 +173,7 @@ def _draft(given: Any, parent: Claim | Assignment) -> Draft:
             _text(value, NAME_LENGTH)
     Options(**own)
     name("type", draft.type)
-    if not _ULID.fullmatch(draft.id) or draft.parent_id != parent.id:
+    if not is_ulid(draft.id) or draft.parent_id != parent.id:
         raise ValueError("id")
     if type(draft.payload_version) is not int or not 1 <= draft.payload_version <= _NEWEST_VERSION:
         raise ValueError("payload_version")

@@ -31,6 +31,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 MOMENTS = ("scheduled_at", "expires_at")
 LENGTHS = ("delay", "timeout")
 
+#: About how many characters a follow-up job has, besides those of its payload and context.
+_DRAFT = 600
 _ASSIGNED = len(Assignment._fields)
 
 Row = Sequence[Any]
@@ -128,7 +130,7 @@ def size_of(one: Settlement) -> int:
     """Count the characters of what may be large in a settlement."""
     size = len(one.result or "") + len(one.progress or "")
     if one.children:
-        size += sum(len(child.payload) + len(child.context or "") for child in one.children)
+        size += sum(_DRAFT + len(child.payload) + len(child.context or "") for child in one.children)
     return size
 
 

@@ -40,7 +40,7 @@ def speak(ctx: JobContext, file: str) -> None:
     note("start", ctx)
     said = Path(file).read_bytes().replace(ID, ctx.job_id.encode()).replace(FENCE, b"%4d" % ctx.fence)
     outgoing = executor(ctx)._outgoing
-    with outgoing._lock:
+    with outgoing._sends:
         outgoing._channel.sendall(said)
     wait_at("never", 20)
 

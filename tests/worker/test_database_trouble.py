@@ -316,6 +316,20 @@ def test_an_atomic_job_whose_file_can_only_be_read_does_not_pay_with_an_attempt(
 
 
 @ON_SQLITE
+def test_a_worker_that_drains_waits_for_what_did_not_begin(start_worker, jobs, ledger, alias):
+    do(alias, "SELECT count(*) FROM job_queue")
+    receipts = [note_atomic.using(delay=1).enqueue() for _ in range(3)]
+    keeping_up = nap.enqueue(seconds=1.5)
+    worker = start_worker("--drain", "--concurrency", "4")
+    until(lambda: ledger.entries("start"))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(read_only(Path(database_file(alias))))
+        given_back_until(jobs, receipts, stack.close)
+    jobs.until("completed", keeping_up)
+    assert worker.wait() == 0
+
+
+@ON_SQLITE
 def test_a_connection_to_a_file_that_could_only_be_read_is_not_kept(start_worker, jobs, ledger, alias):
     worker = start_worker("--concurrency", "1")
     until_at_rest(worker.pid)
