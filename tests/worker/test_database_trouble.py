@@ -317,15 +317,19 @@ def test_an_atomic_job_whose_file_can_only_be_read_does_not_pay_with_an_attempt(
 
 @ON_SQLITE
 def test_a_worker_that_drains_waits_for_what_did_not_begin(start_worker, jobs, ledger, alias):
-    do(alias, "SELECT count(*) FROM job_queue")
-    receipts = [note_atomic.using(delay=1).enqueue() for _ in range(3)]
-    keeping_up = nap.enqueue(seconds=1.5)
+    keeping_up = hold.enqueue(gate="go")
     worker = start_worker("--drain", "--concurrency", "4")
     until(lambda: ledger.entries("start"))
     with contextlib.ExitStack() as stack:
         stack.enter_context(read_only(Path(database_file(alias))))
-        given_back_until(jobs, receipts, stack.close)
-    jobs.until("completed", keeping_up)
+        receipts = [note_atomic.enqueue() for _ in range(3)]
+
+        def restore():
+            ledger.open_gate("go")
+            jobs.until("completed", keeping_up)
+            stack.close()
+
+        given_back_until(jobs, receipts, restore)
     assert worker.wait() == 0
 
 
