@@ -96,12 +96,12 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
 
 def served(queues: object) -> str:
     """Say which queues; none named is all of them."""
-    return gettext("all") if queues is None else ", ".join(_texts(queues))
+    return gettext("all") if queues is None else ", ".join(texts(queues))
 
 
 def few(given: object) -> str:
     """Write some names, and how many there are besides."""
-    names = _texts(given)
+    names = texts(given)
     some = ", ".join(names[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
     if more <= 0:
@@ -201,7 +201,7 @@ def silence(worker: Worker, held: Holding, now: datetime) -> str:
     return f"{told} {after % about}"
 
 
-def _texts(value: object) -> list[str]:
+def texts(value: object) -> list[str]:
     """Read a list of texts; another program may have written anything in its place."""
     return (
         [str(one).encode(errors="backslashreplace").decode() for one in value]

@@ -55,7 +55,7 @@ class WorkerAdmin(Entry):
         held = worker_rows.holdings().get(worker.owner, worker_rows.Holding())
         context = {
             "worker": worker_rows.shown(self, worker, now),
-            "all_types": ", ".join(map(str, worker.types or ())),
+            "all_types": ", ".join(worker_rows.texts(worker.types)),
             "jobs": jobs,
             "more": more,
             "notices": [] if worker_rows.is_alive(worker, now) else [worker_rows.silence(worker, held, now)],

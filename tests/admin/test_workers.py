@@ -207,6 +207,18 @@ def test_a_report_of_another_form_harms_nothing(queue, operator, report):
     assert [job["progress"] for job in answer.context["jobs"]] == [""]
 
 
+@pytest.mark.parametrize("said", [5, True, "greet", {"a": 1}, [1, None, ["x"]], ["\ud800"]])
+@pytest.mark.parametrize("column", ["types", "queues"])
+def test_what_another_program_says_a_worker_serves_harms_no_page(queue, operator, column, said):
+    owner = up(queue)
+    try:
+        Worker.objects.using(queue.alias).filter(pk=owner).update(**{column: said})
+    except DatabaseError:
+        pytest.skip("the database takes no such JSON")
+    for address in (FIRST, page_of(owner)):
+        assert operator.client.get(address).status_code == 200
+
+
 @pytest.mark.parametrize("owner", ["nobody", "\0", "ä" * 300, "' OR 1=1 --"])
 def test_the_page_of_an_unknown_worker_leads_to_the_list(queue, operator, owner):
     answer = operator.client.get(page_of(owner), follow=True)
