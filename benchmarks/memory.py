@@ -13,7 +13,7 @@ from benchmarks.jobs import Resize, collect, resize_image
 from benchmarks.report import Figure, Value
 from benchmarks.site import Site
 from benchmarks.workers import Worker, until, worker
-from jobqueue.worker.chores import MEASURE_EVERY
+from jobqueue.worker.supervisor.duties import MEASURE_EVERY
 
 #: Megabytes to reach.
 WHOLE = {"sqlite": 70.0, "postgres": 75.0}

@@ -31,6 +31,9 @@ class SystemClock:
 
 SYSTEM: Clock = SystemClock()
 
+#: A monotonic moment that does not come.
+NEVER = float("inf")
+
 
 def to_text(moment: datetime) -> str:
     """Write an aware moment as ``YYYY-MM-DDTHH:MM:SS.ffffffZ``, so that text order is time order."""

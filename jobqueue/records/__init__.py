@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobqueue.records.claim import Assignment, Claim, ClaimRequest, Cycle, Expired, Extension, Sweep
+from jobqueue.records.claim import Assignment, Claim, ClaimKey, ClaimRequest, Cycle, Expired, Extension, Sweep
 from jobqueue.records.decision import Again, Alone, Attempt, Dead, Decision, Later, Stopped
 from jobqueue.records.draft import Admission, Draft, Receipt
 from jobqueue.records.error_group import HOUR, HOURS, Caps, ErrorGroup, ErrorGroups
@@ -42,6 +42,7 @@ __all__ = [
     "Attempt",
     "Caps",
     "Claim",
+    "ClaimKey",
     "ClaimRequest",
     "Cycle",
     "Dead",

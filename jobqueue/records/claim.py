@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from jobqueue.records.outcome import Followed, Settlement
 
+#: A job's id and its fence: they name one claim.
+ClaimKey = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:

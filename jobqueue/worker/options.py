@@ -1,8 +1,9 @@
-"""What a worker is told: by the command line, by environment variables, or by the settings."""
+"""The options of a worker, from the command line, environment variables or settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobqueue.errors import InvalidOption
 from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
@@ -50,3 +51,10 @@ class WorkerOptions:
                 raise InvalidOption(
                     f"--{name.replace('_', '-')}", "needs processes of its own, and there are --processes 0"
                 )
+
+
+class Plan(NamedTuple):
+    """How an executor works: how many slots it has, and how many outcomes it sends at once."""
+
+    slots: int
+    full: int

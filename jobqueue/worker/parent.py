@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 
-from jobqueue.worker.shutdown import Signals
+from jobqueue.worker.signals import Signals
 
 _STDIN = 0
 

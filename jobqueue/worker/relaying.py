@@ -1,4 +1,4 @@
-"""The relay: brings jobs from the outbox to the shared database, where others run them."""
+"""The relay: it brings jobs from the outbox to the shared database, where others run them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jobqueue.backends.sql import SqlBackend
 from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import SYSTEM
 from jobqueue.records.relay import Batch, Refused
+from jobqueue.worker.database_link import DatabaseLink
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.parent import Parent
-from jobqueue.worker.place import Reach
-from jobqueue.worker.shutdown import Signals
-from jobqueue.worker.wake import Ear
+from jobqueue.worker.signals import Signals
+from jobqueue.worker.wake_listener import WakeListener
 
 logger = logging.getLogger("jobqueue")
 
@@ -38,11 +38,11 @@ class Relaying:
         self.signals = Signals()
         self._shared = shared
         self._outbox, self._intake = Outbox(outbox), Intake(shared)
-        self._here = Reach(outbox.alias, lambda: 0, options.lease, outbox.lies_in_row)
-        self._there = Reach(shared.alias, lambda: 0, options.lease, shared.lies_in_row)
+        self._here = DatabaseLink(outbox.alias, lambda: 0, options.lease, outbox.lies_in_row)
+        self._there = DatabaseLink(shared.alias, lambda: 0, options.lease, shared.lies_in_row)
         self._options = options
         self._selector = selectors.DefaultSelector()
-        self._ear = Ear(outbox, self._selector)
+        self._wake_ups = WakeListener(outbox, self._selector)
         self._source: str | None = None
         self._look_again = 0.0
         self._is_loss_noted = False
@@ -54,14 +54,14 @@ class Relaying:
         self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
         if self._options.stop_at_eof:
             Parent(self.signals, self._selector)
-        self._ear.open()
+        self._wake_ups.open()
         while not self.signals.asked:
             if self.turn():
                 continue
             if self._options.drain and (self._is_stuck or self._here.ask(self._outbox.is_empty)):
                 break
             self._rest()
-        self._ear.close()
+        self._wake_ups.close()
         self._selector.close()
         self.signals.close()
         return int(self._options.drain and not self._here.ask(self._outbox.is_empty))
@@ -140,10 +140,10 @@ class Relaying:
         if self._out_until > now:
             end = self._out_until
         while not self.signals.asked and (now := SYSTEM.monotonic()) < end:
-            ready = self._selector.select(max(0.0, min(end, self._ear.due) - now))
+            ready = self._selector.select(max(0.0, min(end, self._wake_ups.due) - now))
             heard = [key.data.hear() for key, _ in ready]
-            if self._ear.due <= SYSTEM.monotonic():
-                heard.append(self._ear.hear())
+            if self._wake_ups.due <= SYSTEM.monotonic():
+                heard.append(self._wake_ups.hear())
             if any(heard) and self._out_until <= SYSTEM.monotonic():
                 self._look_again = SYSTEM.monotonic() + 2 * PAUSE  # for what producers hold back
                 return

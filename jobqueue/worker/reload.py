@@ -1,4 +1,4 @@
-"""Development: a worker that begins anew when the code changes."""
+"""The reloader for development: it restarts the worker when the code changes."""
 
 from __future__ import annotations
 

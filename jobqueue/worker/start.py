@@ -1,11 +1,12 @@
-"""How a worker comes up: fork first, then ask the database, then say what will be done."""
+"""The start of a worker: fork first, then ask the database, then print what it will do."""
 
 from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import StringIO
 
@@ -21,11 +22,11 @@ from jobqueue.errors import InvalidOption, JobQueueError, UnknownJobType
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.leases import LONGEST_LEASE
 from jobqueue.version import __version__
-from jobqueue.worker.executor import Plan
-from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.executor.executor import Executor
+from jobqueue.worker.options import Plan, WorkerOptions
 from jobqueue.worker.relaying import Relaying
-from jobqueue.worker.supervisor import Supervisor
-from jobqueue.worker.zygote import Zygote
+from jobqueue.worker.supervisor.supervisor import Supervisor
+from jobqueue.worker.zygote.zygote import Zygote
 
 logger = logging.getLogger("jobqueue")
 
@@ -114,7 +115,12 @@ def types_of(options: WorkerOptions) -> frozenset[str]:
 def supervisor_of(options: WorkerOptions, zygote: Zygote | None) -> Supervisor:
     """Make the supervisor of a worker."""
     backend = backends.current()
-    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote)
+    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote, _in_thread)
+
+
+def _in_thread(channel: socket.socket, plan: Plan) -> Callable[[], None]:
+    """Make an executor where there are no processes of their own, and return what its thread runs."""
+    return Executor(channel, plan).serve
 
 
 def relaying_of(options: WorkerOptions) -> Relaying:
@@ -140,7 +146,7 @@ def banner(options: WorkerOptions, supervisor: Supervisor) -> Iterator[str]:
     settings = connections[alias].settings_dict
     types = sorted(types_of(options))
     where = f"{options.processes} executor" + ("s" if options.processes != 1 else "")
-    yield f"jobqueue {__version__}, worker {supervisor.place.teller.worker}"
+    yield f"jobqueue {__version__}, worker {supervisor.context.events.worker}"
     yield f"  database  {alias} ({connections[alias].vendor}, {settings['NAME']})"
     yield f"  queues    {', '.join(sorted(options.queues)) if options.queues else 'all'}"
     yield f"  types     {', '.join(types) or 'none: no handler is registered'}"

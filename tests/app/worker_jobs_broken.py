@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from jobqueue import Fixed, JobContext, job
 from jobqueue.clock import SYSTEM
-from jobqueue.worker import forks
-from jobqueue.worker.executor import Executor
+from jobqueue.worker.executor import forks
+from jobqueue.worker.executor.executor import Executor
 from tests.app.ledger import is_open, note, wait_at
 
 ID, FENCE = b"00000000000000000000000000", b"7777"

@@ -17,7 +17,7 @@ from jobqueue.errors import PayloadInvalid, PayloadTooNew
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.testing.contract.harness import put
-from jobqueue.worker.wire import BadMessage, Inbox, Word, pack
+from jobqueue.worker.protocol.wire import BadMessage, Inbox, Word, pack
 from tests.app import jobs as handlers
 
 assert handlers

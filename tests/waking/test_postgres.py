@@ -11,7 +11,7 @@ from django.db import OperationalError, connections
 
 from jobqueue.backends.postgresql_wake import PostgresListener, channel_name
 from jobqueue.testing.contract.harness import put, request
-from jobqueue.worker.wake import Ear
+from jobqueue.worker.wake_listener import WakeListener
 from tests.conftest import make_sql_backend
 from tests.waking.proxy import pooler
 
@@ -73,7 +73,7 @@ def behind(port):
 def ear(backend):
     """Make an ear as a worker does, of the backend's."""
     with selectors.DefaultSelector() as selector:
-        made = Ear(backend, selector)
+        made = WakeListener(backend, selector)
         yield made
         made.close()
 

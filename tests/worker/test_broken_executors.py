@@ -179,7 +179,7 @@ def test_neighbours_of_an_executor_that_is_ended_for_what_it_said_keep_their_att
 
 @ON_SQLITE
 def test_an_executor_whose_message_does_not_end_gets_no_more_jobs_and_is_replaced(start_worker, jobs):
-    worker = start_worker("--stop-grace", "0.5", constants={"jobqueue.worker.hearing.LONGEST_MESSAGE": 0.5})
+    worker = start_worker("--stop-grace", "0.5", constants={"jobqueue.worker.supervisor.outcomes.LONGEST_MESSAGE": 0.5})
     (executor,) = worker.executors
     first = begin_a_message.using(timeout=1).enqueue()
     worker.until_said(f"Executor {executor} has begun a message")

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connections, transaction
 
-from jobqueue.worker.connections import renew
+from jobqueue.worker.executor.connections import renew
 from tests.app.worker_jobs_b import MESSES, leave_mess, look_around, write_async
 from tests.conftest import ON_SQLITE
 from tests.worker.harness import until

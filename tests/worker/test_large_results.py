@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from jobqueue.models import Job
-from jobqueue.worker import wire
-from jobqueue.worker.outgoing import Outgoing
-from jobqueue.worker.wire import Inbox, Word
+from jobqueue.worker.executor.outgoing import Outgoing
+from jobqueue.worker.protocol import wire
+from jobqueue.worker.protocol.wire import Inbox, Word
 from tests.app.worker_jobs import tick
 from tests.app.worker_jobs_broken import pour, pour_out
 from tests.conftest import ON_SQLITE
@@ -39,7 +39,7 @@ def test_six_results_of_the_largest_size_are_stored(start_worker, rows):
 
 @ON_SQLITE
 def test_what_no_message_holds_is_given_up_once_it_is_done(start_worker, jobs, rows):
-    bound = {"jobqueue.worker.wire.LONGEST": 1_000_000}
+    bound = {"jobqueue.worker.protocol.wire.LONGEST": 1_000_000}
     worker = start_worker(jobqueue={"MAX_RESULT_BYTES": LARGEST}, constants=bound)
     fits, quoted = pour.enqueue(size=900_000), pour.enqueue(size=240_000, letter='"')
     too_long, follow_ups = pour.enqueue(size=1_100_000), pour_out.enqueue(count=60, size=20_000)

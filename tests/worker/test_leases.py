@@ -7,19 +7,19 @@ import pytest
 from jobqueue.errors import StopReason
 from jobqueue.records import Extension
 from jobqueue.testing.clock import VirtualClock
-from jobqueue.worker import leases as leases_module
-from jobqueue.worker.holdings import Held, Holdings, margin
-from jobqueue.worker.leases import Leases
-from jobqueue.worker.place import Reach
+from jobqueue.worker.database_link import DatabaseLink
+from jobqueue.worker.supervisor import leases as leases_module
+from jobqueue.worker.supervisor.claims import Claims, HeldClaim, margin
+from jobqueue.worker.supervisor.leases import Leases
 from tests.worker.test_units import claim_of
 
 
-class Desk:
+class Context:
     """What leases need of a supervisor, with a backend that finds each row locked by somebody else."""
 
     def __init__(self):
-        self.holdings = Holdings()
-        self.reach = Reach("default", self.holdings.__len__, 60.0, lambda _error: False)
+        self.claims = Claims()
+        self.database = DatabaseLink("default", self.claims.__len__, 60.0, lambda _error: False)
         self.backend = self.limits = self
         self.extended = []
         self.stopped = []
@@ -37,16 +37,16 @@ class Desk:
 
 @pytest.mark.parametrize(("lease", "tries"), [(60.0, 31), (5.0, 8), (1.0, 8)])
 def test_a_lease_whose_row_is_locked_is_tried_now_and_then_until_it_is_given_up(monkeypatch, lease, tries):
-    clock, desk = VirtualClock(), Desk()
+    clock, context = VirtualClock(), Context()
     monkeypatch.setattr(leases_module, "SYSTEM", clock)
-    leases, began = Leases(desk, desk.limits, None), clock.monotonic()
-    held = Held(claim_of(), lease, 3600.0, began)
-    desk.holdings.begin([held])
-    while not desk.stopped:  # turns come as often as other jobs want them
+    leases, began = Leases(context, context.limits, None), clock.monotonic()
+    held = HeldClaim(claim_of(), lease, 3600.0, began)
+    context.claims.begin([held])
+    while not context.stopped:  # turns come as often as other jobs want them
         clock.advance(lease / 1000)
         leases.act()
-    assert desk.stopped == [(held, StopReason.LEASE_LOST, margin(lease) / 2)]
-    assert abs(len(desk.extended) - tries) <= 2
-    assert desk.extended[0] - began == pytest.approx(lease / 3, rel=0.01)
+    assert context.stopped == [(held, StopReason.LEASE_LOST, margin(lease) / 2)]
+    assert abs(len(context.extended) - tries) <= 2
+    assert context.extended[0] - began == pytest.approx(lease / 3, rel=0.01)
     last_moment = began + lease - margin(lease)
     assert clock.monotonic() < last_moment - margin(lease) / 2

@@ -9,9 +9,8 @@ import pytest
 
 from jobqueue.clock import SYSTEM
 from jobqueue.testing.contract.harness import request
-from jobqueue.worker.executor import Plan
-from jobqueue.worker.options import WorkerOptions
-from jobqueue.worker.supervisor import Supervisor
+from jobqueue.worker.options import Plan, WorkerOptions
+from jobqueue.worker.supervisor.supervisor import Supervisor
 from tests.app.worker_jobs import hold
 from tests.app.worker_jobs_b import nap_many
 from tests.app.worker_jobs_locks import advance
@@ -117,9 +116,9 @@ def supervisor(databases):
 
 
 def test_what_was_lost_on_the_way_and_is_locked_is_given_back_when_the_lock_is_gone(supervisor, jobs):
-    receipt, place = nap_many(1)[0], supervisor.place
+    receipt, place = nap_many(1)[0], supervisor.context
     (claim,) = place.backend.cycle(place.owner, (), request(1, types=frozenset({"nap"}))).claims
-    place.reach.recoveries += 1  # the database was away, and the answer did not arrive
+    place.database.recoveries += 1  # the database was away, and the answer did not arrive
     with locked(receipt):
         supervisor._reconcile()
         assert place.backend.held_by(place.owner) == [(claim.id, claim.fence)]

@@ -285,7 +285,7 @@ def test_a_project_that_starts_threads_gets_its_executors_another_way_and_is_tol
     worker = start_worker(apps=("tests.worker.threaded",))
     jobs.until("completed", *receipts)
     assert "Something in this project starts threads as it comes up" in worker.output
-    assert "jobqueue.worker.bare" in command_of(worker.zygote)
+    assert "jobqueue.worker.zygote.bare" in command_of(worker.zygote)
     assert {run.pid for run in ledger.runs()} <= set(worker.executors)
     os.kill(worker.executors[0], signal.SIGKILL)
     late = nap_many(3)

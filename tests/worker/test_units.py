@@ -14,18 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobqueue.clock import NEVER
 from jobqueue.errors import Interrupted, InvalidOption, StopReason
 from jobqueue.policy.settling import completed
 from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
-from jobqueue.worker import slots as slots_module
-from jobqueue.worker import testimony, wire
-from jobqueue.worker.attempt import Running, judged
-from jobqueue.worker.holdings import NEVER, POSTPONED_FOR, Held, Holdings
+from jobqueue.worker.executor import slots
+from jobqueue.worker.executor.attempt import Running, settle_failure
+from jobqueue.worker.executor.outgoing import Outgoing
+from jobqueue.worker.executor.slots import Slots
 from jobqueue.worker.options import WorkerOptions
-from jobqueue.worker.outgoing import Outgoing
-from jobqueue.worker.slots import Slots
-from jobqueue.worker.wire import BadMessage, Inbox, Word, pack
+from jobqueue.worker.protocol import testimony, wire
+from jobqueue.worker.protocol.wire import BadMessage, Inbox, Word, pack
+from jobqueue.worker.supervisor.claims import POSTPONED_FOR, Claims, HeldClaim
 from tests.worker.harness import until
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
@@ -127,7 +128,7 @@ def received(messages, cuts=()):
 def judged_outcome(row, **changes):
     """Have the supervisor judge a row about the claim of ``claim_of``."""
     claim = claim_of(**changes)._replace(id="job-1")
-    held = {("job-1", 4): Held(claim, 60.0, 10.0, 100.0)}
+    held = {("job-1", 4): HeldClaim(claim, 60.0, 10.0, 100.0)}
     [(_, said)] = testimony.outcomes([row], held, "me")
     return said
 
@@ -187,7 +188,7 @@ def test_a_follow_up_job_has_what_its_parent_has_although_a_foreign_program_wrot
 
 
 def test_no_outcome_comes_twice():
-    held = {("job-1", 4): Held(claim_of(), 60.0, 10.0, 100.0)}
+    held = {("job-1", 4): HeldClaim(claim_of(), 60.0, 10.0, 100.0)}
     said = testimony.outcomes([["job-1", 4, None]] * 2, held, "me")
     del held[next(said)[0].key]
     with pytest.raises(BadMessage, match="does not run"):
@@ -366,7 +367,7 @@ def test_what_is_finished_is_sent_while_the_last_one_still_runs(channel):
 
 
 def test_a_slot_that_was_idle_for_long_ends_and_another_starts_when_it_is_needed(channel, monkeypatch):
-    monkeypatch.setattr(slots_module, "IDLE_FOR", 0.01)
+    monkeypatch.setattr(slots, "IDLE_FOR", 0.01)
     bench = Bench(2, channel[0])
     for turn in range(3):
         bench.slots.submit([turn])
@@ -379,74 +380,74 @@ def test_a_slot_that_was_idle_for_long_ends_and_another_starts_when_it_is_needed
 
 
 def held(number=1, limit=10.0, since=100.0):
-    return Held(claim_of(number), 60.0, limit, since)
+    return HeldClaim(claim_of(number), 60.0, limit, since)
 
 
 def test_a_claim_is_held_from_its_beginning_until_its_settlement_is_stored():
-    holdings, one = Holdings(), held()
-    holdings.begin([one])
-    assert (len(holdings), holdings.nearest) == (1, 110.0)
-    holdings.finish(one, completed(one.claim))
-    assert (len(holdings), list(holdings.running), list(holdings.finished)) == (1, [], [one.key])
-    assert holdings.everything() == [one]
-    holdings.stored(holdings.offer())
-    assert (len(holdings), holdings.offer()) == (0, [])
+    claims, one = Claims(), held()
+    claims.begin([one])
+    assert (len(claims), claims.nearest) == (1, 110.0)
+    claims.finish(one, completed(one.claim))
+    assert (len(claims), list(claims.running), list(claims.finished)) == (1, [], [one.key])
+    assert claims.everything() == [one]
+    claims.stored(claims.offer())
+    assert (len(claims), claims.offer()) == (0, [])
 
 
 def test_what_others_have_locked_is_held_and_offered_again_after_a_while():
-    holdings, several = Holdings(), [held(number) for number in range(3)]
-    holdings.begin(several)
+    claims, several = Claims(), [held(number) for number in range(3)]
+    claims.begin(several)
     for one in several:
-        holdings.finish(one, completed(one.claim))
-    first, second, third = offered = holdings.offer(200.0)
-    holdings.postpone([first], 200.0)
-    holdings.postpone([second], 200.9)
-    holdings.stored(offered[2:])
-    assert (len(holdings), holdings.everything(), holdings.again) == (2, several[:2], 200.0 + POSTPONED_FOR)
-    assert holdings.offer(200.99) == []
-    assert holdings.offer(holdings.again) == [first, second]
-    assert holdings.again == NEVER
-    holdings.stored([first])
-    holdings.postpone([second], 201.0)
-    holdings.drop(second.held.key)
-    assert (len(holdings), holdings.offer(300.0), third.held in holdings.everything()) == (0, [], False)
+        claims.finish(one, completed(one.claim))
+    first, second, third = offered = claims.offer(200.0)
+    claims.postpone([first], 200.0)
+    claims.postpone([second], 200.9)
+    claims.stored(offered[2:])
+    assert (len(claims), claims.everything(), claims.again) == (2, several[:2], 200.0 + POSTPONED_FOR)
+    assert claims.offer(200.99) == []
+    assert claims.offer(claims.again) == [first, second]
+    assert claims.again == NEVER
+    claims.stored([first])
+    claims.postpone([second], 201.0)
+    claims.drop(second.held.key)
+    assert (len(claims), claims.offer(300.0), third.held in claims.everything()) == (0, [], False)
 
 
 def test_a_claim_that_is_lost_is_forgotten_wherever_it_stands():
-    holdings, running, finished = Holdings(), held(1), held(2)
-    holdings.begin([running, finished])
-    holdings.finish(finished, completed(finished.claim))
+    claims, running, finished = Claims(), held(1), held(2)
+    claims.begin([running, finished])
+    claims.finish(finished, completed(finished.claim))
     for one in (running, finished, held(3)):
-        holdings.drop(one.key)
-    assert len(holdings) == 0
+        claims.drop(one.key)
+    assert len(claims) == 0
 
 
 def test_results_that_are_too_much_for_one_statement_are_offered_in_turns():
     """Postgres takes no object of 256 MB; it would say so as of a database that is out of reach."""
-    holdings, several = Holdings(), [held(number) for number in range(4)]
-    holdings.begin(several)
+    claims, several = Claims(), [held(number) for number in range(4)]
+    claims.begin(several)
     for one, size in zip(several, (20, 20, 40, 1), strict=True):
-        holdings.finish(one, completed(one.claim, "x" * size * 1024 * 1024))
+        claims.finish(one, completed(one.claim, "x" * size * 1024 * 1024))
     turns = []
-    while offered := holdings.offer():
-        holdings.stored(offered)
+    while offered := claims.offer():
+        claims.stored(offered)
         turns.append([finished.held.claim.id for finished in offered])
     ids = [one.claim.id for one in several]
     assert turns == [ids[:1], ids[1:2], ids[2:3], ids[3:]]
 
 
 def test_the_nearest_deadline_is_the_earliest_of_all():
-    holdings = Holdings()
-    holdings.begin([held(1, limit=30), held(2, limit=5), held(3, limit=NEVER)])
-    assert holdings.nearest == 105.0
+    claims = Claims()
+    claims.begin([held(1, limit=30), held(2, limit=5), held(3, limit=NEVER)])
+    assert claims.nearest == 105.0
 
 
 def test_the_time_limit_of_a_claim_that_waited_in_line_counts_from_its_beginning():
-    holdings, one = Holdings(), held(limit=10)
+    claims, one = Claims(), held(limit=10)
     one.deadline = NEVER
-    holdings.begin([one])
-    holdings.begin_anew(one, 500.0)
-    assert (one.since, one.deadline, holdings.nearest) == (500.0, 510.0, 510.0)
+    claims.begin([one])
+    claims.begin_anew(one, 500.0)
+    assert (one.since, one.deadline, claims.nearest) == (500.0, 510.0, 510.0)
 
 
 # Options
@@ -492,6 +493,6 @@ def test_an_attempt_whose_time_is_up_before_its_turn_came_is_given_back_unrun():
     assignment = Assignment("J" * 26, "unheard_of", "q", "{}", 1, 1, 1, 1, "me", None, None, None, None)
     running = Running(assignment, lambda *_: None)
     running.reason = StopReason.TIME_LIMIT
-    assert judged(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.RELEASE
+    assert settle_failure(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.RELEASE
     running.is_at_work = True
-    assert judged(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.BURY
+    assert settle_failure(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.BURY

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.apps import AppConfig
 
-from jobqueue.worker.wire import Inbox, Word
+from jobqueue.worker.protocol.wire import Inbox, Word
 
 SECONDS = 3.7
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 
-from jobqueue.worker.crew import Crew
+from jobqueue.worker.supervisor.executors import Executors
 
-give = Crew.give
+give = Executors.give
 
 
 def give_and_stand_still(crew, several):
-    Crew.give = give
+    Executors.give = give
     give(crew, several)
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-Crew.give = give_and_stand_still
+Executors.give = give_and_stand_still

@@ -1,0 +1,1 @@
+"""What passes between the supervisor and its executors."""

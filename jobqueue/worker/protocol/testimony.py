@@ -1,0 +1,193 @@
+"""What an executor says, judged: its process ran foreign code, so that nothing it sends is more than data.
+
+Whatever cannot be what an executor of this release says raises BadMessage, and nothing else. The bounds of follow-up
+jobs are those of an enqueue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from jobqueue import conf, foreign_json
+from jobqueue.clock import from_text
+from jobqueue.errors import InvalidOption, duration
+from jobqueue.handlers.options import NAME_LENGTH, Options, name
+from jobqueue.handlers.payload import check_stored
+from jobqueue.ids import is_ulid
+from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Ending, Failure, Settlement
+from jobqueue.states import Move
+from jobqueue.worker.protocol import wire
+from jobqueue.worker.protocol.wire import BadMessage
+
+if TYPE_CHECKING:
+    from jobqueue.worker.supervisor.claims import HeldClaim
+
+#: What came of a follow-up job of an atomic handler: its id, type and queue, and why it was refused.
+Follower = tuple[str, str, str, str]
+#: What came of an attempt: a settlement to be stored, the follow-up jobs of one that is stored, or a lost claim.
+Said = Settlement | list[Follower] | None
+
+#: What code that takes the right shape for granted raises over a wrong one.
+_MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+#: The moves that are an executor's to make.
+_OFFERED = frozenset((Move.COMPLETE, Move.RETRY, Move.SNOOZE, Move.RELEASE, Move.BURY, Move.CANCEL))
+_FAILURE = frozenset(one.name for one in fields(Failure))
+_DRAFT = frozenset(one.name for one in fields(Draft))
+_OPTIONS = tuple(one.name for one in fields(Options))
+#: No text of ours spells out a surrogate, be it half of a pair or both halves; no column can hold one of them alone.
+_SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]")
+_LONGEST_REASON = 100
+_LONGEST_FINGERPRINT = 64
+_NEWEST_VERSION = (1 << 31) - 1
+
+
+def ready(content: Any) -> bool:
+    """Read whether somebody in an executor listens to signals."""
+    try:
+        return bool(content["listening"])
+    except _MISSHAPEN as error:
+        raise BadMessage("a greeting that is none") from error
+
+
+def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> Iterator[tuple[HeldClaim, Said]]:
+    """Read outcomes one by one. The caller strikes each off ``held``, so that none has two."""
+    most = conf.get("MAX_RESULT_BYTES")
+    for row in _rows(content):
+        try:
+            one = held.get((row[0], row[1]))
+            if one is None:
+                raise BadMessage("the outcome of a job that it does not run")
+            said = _outcome(row, one, owner, most)
+        except _MISSHAPEN as error:
+            raise BadMessage(f"an outcome that is none ({_what(error)})") from error
+        yield one, said
+
+
+def reports(content: Any, held: Mapping[ClaimKey, HeldClaim]) -> Iterator[tuple[ClaimKey, str]]:
+    """Read reports of progress. They travel behind outcomes, so that those of jobs it no longer runs are left out."""
+    for row in _rows(content):
+        try:
+            job_id, fence, text = row
+            one = held.get((job_id, fence))
+            if one is not None:
+                yield one.key, _report(text)
+        except _MISSHAPEN as error:
+            raise BadMessage(f"a report of progress that is none ({_what(error)})") from error
+
+
+def _rows(content: Any) -> list[Any]:
+    if type(content) is not list:
+        raise BadMessage("a message without a list")
+    return content
+
+
+def _what(error: Exception) -> str:
+    """Name what is wrong without the value, which may be anything."""
+    return error.option if isinstance(error, InvalidOption) else type(error).__name__
+
+
+def _outcome(row: wire.Row, held: HeldClaim, owner: str, most: int) -> Said:
+    if len(row) == 3:  # by far the most frequent
+        return Settlement(*held.key, owner, Move.COMPLETE, _result(row[2], most))
+    if len(row) == 2:
+        return None
+    if len(row) == 4:
+        _, _, word, followed = row
+        if word != "stored":
+            raise ValueError(word)
+        return [_follower(*one) for one in _rows(followed)]
+    _, _, result, given, delay, reason, failure, children, progress = row
+    move = Move(given)
+    if move not in _OFFERED or (failure is None) is not (move is Move.COMPLETE) or (children and failure):
+        raise ValueError(given)
+    return Settlement(
+        *held.key,
+        owner,
+        move,
+        _result(result, most),
+        None if delay is None else duration(delay, "delay"),
+        None if reason is None else _text(reason, _LONGEST_REASON),
+        None if failure is None else _failure(failure),
+        tuple(_draft(child, held.claim) for child in _rows(children)),
+        None if progress is None else _report(progress),
+    )
+
+
+def _text(value: Any, longest: int | None = None) -> str:
+    if type(value) is not str or (longest is not None and len(value) > longest):
+        raise ValueError("text")
+    if not value.isascii():
+        value.encode()  # half of a surrogate pair is no text
+    return value
+
+
+def _result(value: Any, most: int) -> str | None:
+    return None if value is None else _text(value, most)
+
+
+def _json(text: Any, what: str) -> Any:
+    """Read JSON text that is to be stored; raise ValueError if it cannot be."""
+    check_stored(_text(text), what)
+    if "\\u" in text and _SURROGATE.search(text):
+        raise ValueError(what)
+    return foreign_json.decoded(text)
+
+
+def _report(text: Any) -> str:
+    if type(_json(text, "progress")) is not dict:
+        raise ValueError("progress")
+    return str(text)
+
+
+def _follower(*words: Any) -> Follower:
+    child, kind, queue, refusal = map(_text, words)
+    return (child, kind, queue, refusal)
+
+
+def _failure(values: Any) -> Failure:
+    if set(values) != _FAILURE:
+        raise ValueError("failure")
+    fingerprint, length = values["fingerprint"], values["duration"]
+    return Failure.of(
+        Ending(values["ending"]),
+        error_class=_text(values["error_class"]),
+        message=_text(values["message"]),
+        traceback=_text(values["traceback"]),
+        fingerprint=None if fingerprint is None else _text(fingerprint, _LONGEST_FINGERPRINT),
+        duration=None if length is None else duration(length, "duration"),
+    )
+
+
+def _draft(given: Any, parent: Claim | Assignment) -> Draft:
+    if set(given) != _DRAFT:
+        raise ValueError("follow-up job")
+    draft = Draft(**{**given, **_moments(given), **_lengths(given)})
+    own = {one: getattr(draft, one) for one in _OPTIONS}
+    for inherited in ("tenant", "workspace"):  # a foreign row may have had anything there
+        value = getattr(draft, inherited)
+        if value is not None and value == getattr(parent, inherited):
+            own.pop(inherited, None)
+        elif value is not None:
+            _text(value, NAME_LENGTH)
+    Options(**own)
+    name("type", draft.type)
+    if not is_ulid(draft.id) or draft.parent_id != parent.id:
+        raise ValueError("id")
+    if type(draft.payload_version) is not int or not 1 <= draft.payload_version <= _NEWEST_VERSION:
+        raise ValueError("payload_version")
+    _json(draft.payload, "payload")
+    if draft.context is not None:
+        _json(draft.context, "payload")
+    return draft
+
+
+def _moments(given: dict[str, Any]) -> dict[str, Any]:
+    return {one: given[one] and from_text(given[one]) for one in wire.MOMENTS}
+
+
+def _lengths(given: dict[str, Any]) -> dict[str, timedelta | None]:
+    return {one: None if given[one] is None else duration(given[one], one) for one in wire.LENGTHS}

@@ -1,0 +1,32 @@
+"""What the parts of a supervisor share: the backend and the link to it, the claims, the executors, and the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jobqueue.backends.base import Backend
+from jobqueue.worker.database_link import DatabaseLink
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.supervisor.claims import Claims
+from jobqueue.worker.supervisor.events import Events
+from jobqueue.worker.supervisor.executors import Executors
+from jobqueue.worker.supervisor.metrics_buffer import MetricsBuffer
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkerContext:
+    """What one supervisor works with."""
+
+    backend: Backend
+    owner: str
+    options: WorkerOptions
+    claims: Claims
+    executors: Executors
+    database: DatabaseLink
+    events: Events
+    metrics: MetricsBuffer = field(default_factory=MetricsBuffer)
+    stopping: bool = False
+    #: When a handler's own transaction last stored something, which no cycle of ours has seen.
+    changed_at: float = 0.0
+    #: Jobs that were attempted here and wait for another attempt: a drain waits for these.
+    awaited: set[str] = field(default_factory=set)

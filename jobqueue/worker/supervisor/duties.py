@@ -1,0 +1,131 @@
+"""Periodic duties of a worker: sweep expired leases, report that it is up, replace executors that grew too large."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+from itertools import islice
+
+from jobqueue.clock import SYSTEM
+from jobqueue.policy.leases import settle_expired
+from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
+from jobqueue.records.worker import NEWS_EVERY
+from jobqueue.version import __version__
+from jobqueue.worker.memory import give_back, resident
+from jobqueue.worker.supervisor.context import WorkerContext
+
+logger = logging.getLogger("jobqueue")
+
+SWEEP_EVERY = 30.0
+SWEEP_AGAIN = 1.0
+MEASURE_EVERY = 2.0
+#: Of how many jobs that are in the way a worker tells.
+LEFT_OUT_TOLD = 20
+#: After so many jobs there is something to give back.
+BUSY = 1_000
+
+
+class Duties:
+    """Each chore knows when it is next due."""
+
+    def __init__(self, context: WorkerContext, types: frozenset[str]) -> None:
+        self._context = context
+        self._types = types
+        self._started_at = SYSTEM.now()
+        self._sweep_at = self._news_at = self._measure_at = 0.0
+        self._rested_after = 0
+
+    @property
+    def due(self) -> float:
+        """When the next chore is due."""
+        return max(min(self._sweep_at, self._news_at, self._measure_at), self._context.database.out_until)
+
+    def act(self) -> None:
+        """Do what is due."""
+        now = SYSTEM.monotonic()
+        if now < self.due:
+            return
+        if now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_EVERY
+            self._sweep(now)
+        if now >= self._news_at:
+            self.tell_news()
+        if now >= self._measure_at:
+            self._measure_at = now + MEASURE_EVERY
+            self._renew_executors()
+            self._rest()
+            if self._context.options.processes:  # else they may be the children of handlers
+                _reap_orphans()
+
+    def tell_news(self) -> None:
+        """Note in the registry that this worker is up, and how busy it is."""
+        self._news_at = SYSTEM.monotonic() + NEWS_EVERY.total_seconds()
+        context, options = self._context, self._context.options
+        record = WorkerRecord(
+            owner=context.owner,
+            name=options.name or context.owner,
+            host=socket.gethostname()[:255],
+            pid=os.getpid(),
+            version=__version__,
+            started_at=self._started_at,
+            seen_at=self._started_at,
+            state=WorkerState.STOPPING if context.stopping else WorkerState.RUNNING,
+            processes=options.processes,
+            slots=max(1, options.processes) * options.concurrency,
+            busy=len(context.claims.running),
+            queues=None if options.queues is None else tuple(sorted(options.queues)),
+            types=tuple(sorted(self._types)),
+            left_out=dict(islice(context.backend.left_out.items(), LEFT_OUT_TOLD)),
+        )
+        context.database.ask(lambda: context.backend.enlist(record))
+
+    def _sweep(self, now: float) -> None:
+        context, found = self._context, dict[tuple[str, int], Expired]()
+
+        def judge(expired: Expired) -> Settlement:
+            found[expired.id, expired.fence] = expired
+            return settle_expired(expired)
+
+        sweep = context.database.ask(lambda: context.backend.sweep(judge))
+        if sweep is None:
+            self._sweep_at = now + SWEEP_AGAIN
+            return
+        if sweep.look_again:
+            self._sweep_at = now + context.backend.second_look.total_seconds()
+        if sweep.ended:
+            context.metrics.swept((found[one.claim], one) for one in sweep.ended)
+            context.events.tell([context.events.swept(one, found[one.claim].type) for one in sweep.ended])
+        if sweep.expired:
+            logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
+
+    def _renew_executors(self) -> None:
+        """Have executors replaced that grew too large."""
+        most = self._context.options.max_rss
+        if most is None:
+            return
+        for link in [one for one in self._context.executors.links if not one.leaving]:
+            size = 0 if link.pid is None else resident(link.pid)
+            if size > most:
+                logger.info("Executor %s is replaced: it takes %s MB", link.pid, size)
+                self._context.executors.retire(link)
+                self._context.executors.fill()
+
+    def _rest(self) -> None:
+        """Give back the memory of a busy time: a worker is idle for most of the day."""
+        context = self._context
+        if len(context.claims) or context.database.is_lost or context.claims.begun < self._rested_after + BUSY:
+            return
+        self._rested_after = context.claims.begun
+        context.database.ask(context.backend.rest)
+        give_back()
+
+
+def _reap_orphans() -> None:
+    """Bury what fell to this process, if it is the first of its container: programs whose parents died."""
+    if os.getpid() != 1:
+        return
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

@@ -1,0 +1,237 @@
+"""The executors of a worker: which there are, what each runs, and when each is started or ended."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from selectors import BaseSelector
+
+from jobqueue.clock import NEVER, SYSTEM
+from jobqueue.worker.options import Plan, WorkerOptions
+from jobqueue.worker.protocol import wire
+from jobqueue.worker.protocol.wire import Word
+from jobqueue.worker.supervisor.claims import Claims, HeldClaim
+from jobqueue.worker.supervisor.executor_link import ExecutorLink
+from jobqueue.worker.zygote.zygote import Zygote
+
+#: How many suspects of a crash run at a time: one that takes long must not keep the innocent waiting behind it, and
+#: those that ate the memory together shall not do it again.
+SOLO_AT_ONCE = 4
+#: Executors that die before they are ready are started again after pauses that grow up to so many seconds.
+LONGEST_PAUSE = 30.0
+
+
+#: Makes an executor where there are no processes, and returns what its thread is to run.
+InThread = Callable[[socket.socket, Plan], Callable[[], None]]
+
+
+class Executors:
+    """Keeps as many executors as it is told to, gives claims to them, and replaces those that leave or die."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        options: WorkerOptions,
+        zygote: Zygote | None,
+        in_thread: InThread,
+        selector: BaseSelector,
+        claims: Claims,
+    ) -> None:
+        self.plan = plan
+        self.processes = max(1, options.processes)
+        self._most = options.max_jobs_per_process or NEVER
+        self.links: list[ExecutorLink] = []
+        self.suspects: deque[HeldClaim] = deque()
+        self._zygote = zygote
+        self._in_thread = in_thread
+        self._claims = claims
+        self._selector = selector
+        self._unnamed: deque[ExecutorLink] = deque()
+        self._stillborn = 0
+        self._fill_at = 0.0
+
+    @property
+    def missing(self) -> int:
+        """How many executors are to be started."""
+        return self.processes - sum(not one.leaving and not one.alone for one in self.links)
+
+    @property
+    def due(self) -> float:
+        """When to start executors that are missing."""
+        return self._fill_at if self.missing > 0 else NEVER
+
+    def fill(self) -> None:
+        """Start the executors that are missing; a pause keeps a fault of their beginning from forking without end."""
+        if SYSTEM.monotonic() >= self._fill_at:
+            for _ in range(self.missing):
+                self._start(self.plan.slots, most=self._most)
+
+    def born(self, link: ExecutorLink, *, listening: bool) -> None:
+        """Note that an executor is ready."""
+        link.ready, link.listening = True, listening
+        self._stillborn = 0
+
+    def failed_to_start(self) -> float:
+        """Note that an executor died before it was ready; say how long the next one is put off."""
+        pause: float = min(0.1 * 2**self._stillborn, LONGEST_PAUSE)
+        self._stillborn = min(self._stillborn + 1, 16)
+        self._fill_at = SYSTEM.monotonic() + pause
+        return pause
+
+    def _start(self, size: int, *, most: float = NEVER, alone: bool = False) -> ExecutorLink:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        link = ExecutorLink(ours, size, most=most, alone=alone)
+        self.links.append(link)
+        self._selector.register(ours, selectors.EVENT_READ, link)
+        if self._zygote is None:
+            link.thread = threading.Thread(
+                target=self._in_thread(theirs, self.plan), name="jobqueue-executor", daemon=True
+            )
+            link.thread.start()
+        else:
+            self._unnamed.append(link)
+            self._zygote.fork(theirs)
+            theirs.close()
+        return link
+
+    # Giving
+
+    @property
+    def free(self) -> int:
+        """How many more jobs may be claimed; suspects take of the slots there are, though they run elsewhere."""
+        regular = sum(one.free for one in self.links if not one.alone)
+        solo = len(self.suspects) + sum(len(one.held) for one in self.links if one.alone)
+        return max(0, regular - solo)
+
+    def give(self, several: Iterable[HeldClaim]) -> None:
+        """Have claims run: each where the most slots are free, suspects of a crash alone."""
+        free = {one: one.free for one in self.links if not one.alone}
+        rows: dict[ExecutorLink, list[HeldClaim]] = {link: [] for link in free}
+        for held in several:
+            if held.claim.crash_count and self._zygote is not None:
+                held.deadline = NEVER
+                self.suspects.append(held)
+                continue
+            link = max(free, key=free.__getitem__)
+            free[link] -= 1
+            rows[link].append(held)
+        for link, given in rows.items():
+            if given:
+                self._assign(link, given)
+        self.isolate()
+
+    def isolate(self) -> None:
+        """Start the next suspects, each in an executor of its own."""
+        while self.suspects and sum(one.alone for one in self.links) < max(SOLO_AT_ONCE, self.processes):
+            held = self.suspects.popleft()
+            self._claims.begin_anew(held, SYSTEM.monotonic())
+            link = self._start(1, alone=True)
+            self._assign(link, [held])
+            self.retire(link)
+
+    def _assign(self, link: ExecutorLink, given: list[HeldClaim]) -> None:
+        link.given += len(given)
+        for held in given:
+            held.link = link
+            link.held[held.key] = held
+        link.say(Word.ASSIGN, [wire.assignment_row(held.claim) for held in given])
+        self.watch(link)
+        if link.given >= link.most:
+            self.retire(link)
+            self.fill()
+
+    # Hearing
+
+    def watch(self, link: ExecutorLink) -> None:
+        """Wait for what an executor says, and for room to say what could not be sent."""
+        if link.deaf or link not in self.links:
+            return
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.unsent else 0)
+        if self._selector.get_key(link.channel).events != events:
+            self._selector.modify(link.channel, events, link)
+
+    def hang_up(self, link: ExecutorLink) -> None:
+        """Listen no more to an executor whose channel is closed; if it is alive all the same, it is ended."""
+        self._selector.unregister(link.channel)
+        if self._zygote is not None and link.pid is not None and (link.held or not link.leaving):
+            self._zygote.kill(link.pid)  # not doomed by us: it is settled as the crash that it is
+
+    def end(self, link: ExecutorLink, why: str) -> None:
+        """Listen no more to an executor that is broken, and end it; it is settled as the crash that it is."""
+        link.broken, link.deaf, link.leaving = why, True, True
+        self._selector.unregister(link.channel)
+        if self._zygote is not None and link.pid is not None:
+            self._zygote.kill(link.pid)
+
+    def unforked(self) -> ExecutorLink:
+        """Forget the executor that was asked for first: the system would not fork it."""
+        link = self._unnamed.popleft()
+        self.remove(link)
+        return link
+
+    def named(self, pid: int) -> None:
+        """Note the process id of the executor that was asked for first."""
+        link = self._unnamed.popleft()
+        link.pid = pid
+        if link.doomed:
+            self.kill(link)
+        elif link.deaf and self._zygote is not None:
+            self._zygote.kill(pid)
+
+    def link(self, pid: int) -> ExecutorLink | None:
+        """Find the executor with a process id."""
+        return next((one for one in self.links if one.pid == pid), None)
+
+    # Leaving
+
+    def retire(self, link: ExecutorLink) -> None:
+        """Give it nothing more; it exits when it has nothing left to do."""
+        link.leaving = True
+        self.dismiss_if_idle(link)
+
+    def dismiss_if_idle(self, link: ExecutorLink) -> None:
+        """Let an executor that leaves go once it holds nothing."""
+        if link.leaving and not link.held:
+            link.say(Word.EXIT)
+            self.watch(link)
+            if self._zygote is None:
+                self.remove(link)
+
+    def kill(self, link: ExecutorLink) -> None:
+        """End an executor at once, where it is a process."""
+        link.leaving = link.doomed = True
+        if self._zygote is not None and link.pid is not None:
+            self._zygote.kill(link.pid)
+
+    def remove(self, link: ExecutorLink) -> None:
+        """Forget an executor that is gone."""
+        if link in self.links:
+            self.links.remove(link)
+            if not link.deaf:
+                self._selector.unregister(link.channel)
+            link.channel.close()
+
+    def tell_all(self, word: Word, content: object = None) -> None:
+        """Say something to everyone."""
+        for link in self.links:
+            link.say(word, content)
+            self.watch(link)
+
+    def tell_all_to_exit(self) -> None:
+        """End those that are left; in this process, wait until they have let go of their connections."""
+        for link in self.links:
+            link.leaving = True
+        self.tell_all(Word.EXIT)
+        for link in list(self.links):
+            if link.thread is not None:
+                link.thread.join(2.0)
+                self.remove(link)
+
+    def listener(self) -> ExecutorLink | None:
+        """Find an executor in which somebody listens to signals, and which will read what it is told."""
+        able = (one for one in self.links if one.listening and not (one.doomed or one.deaf or one.leaving))
+        return next(able, None)

@@ -1,0 +1,292 @@
+"""The main loop of the process that claims and settles jobs; it runs no handler."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import selectors
+import signal
+from collections.abc import Callable
+from typing import Protocol
+
+from jobqueue import signals
+from jobqueue.backends.base import Backend
+from jobqueue.clock import SYSTEM
+from jobqueue.ids import new_owner
+from jobqueue.records import Ending, Failure, Settlement
+from jobqueue.states import Move
+from jobqueue.worker.database_link import DatabaseLink
+from jobqueue.worker.options import Plan, WorkerOptions
+from jobqueue.worker.parent import Parent
+from jobqueue.worker.signals import Signals
+from jobqueue.worker.supervisor import crashes
+from jobqueue.worker.supervisor.claims import POSTPONED_FOR, Claims, silence
+from jobqueue.worker.supervisor.context import WorkerContext
+from jobqueue.worker.supervisor.duties import Duties
+from jobqueue.worker.supervisor.events import Events
+from jobqueue.worker.supervisor.executor_link import LAST_READS, ExecutorLink
+from jobqueue.worker.supervisor.executors import Executors, InThread
+from jobqueue.worker.supervisor.leases import Leases
+from jobqueue.worker.supervisor.limits import Limits
+from jobqueue.worker.supervisor.loop import Loop
+from jobqueue.worker.supervisor.metrics_flush import MetricsFlush
+from jobqueue.worker.supervisor.outcomes import Outcomes
+from jobqueue.worker.supervisor.shutdown import Shutdown
+from jobqueue.worker.wake_listener import WakeListener
+from jobqueue.worker.zygote.zygote import Zygote
+
+logger = logging.getLogger("jobqueue")
+
+_LONGEST_WAIT = 5.0
+#: A supervisor has more to do than to wait for another writer: signals, limits, executors that die.
+_PATIENCE = 0.25
+#: How long executors have to exit in: longer where signals are still to be sent.
+_LAST_SIGNALS = 5.0
+_LAST_MOMENT = 0.5
+
+
+class Part(Protocol):
+    """What a supervisor does besides reading what comes in."""
+
+    @property
+    def due(self) -> float:
+        """When it has something to do."""
+        ...
+
+    def act(self) -> None:
+        """Do it, if it is time."""
+        ...
+
+
+class Supervisor:
+    """Runs one worker until it is told to stop, or has done what it was to do."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        alias: str,
+        options: WorkerOptions,
+        types: frozenset[str],
+        plan: Plan,
+        zygote: Zygote | None,
+        in_thread: InThread,
+    ) -> None:
+        if zygote is not None:  # else handlers share the backend, and wait as they please
+            backend.patience = _PATIENCE
+        self.signals = Signals()
+        self._selector = selectors.DefaultSelector()
+        self._zygote = zygote
+        claims, owner = Claims(), new_owner()
+        executors = Executors(plan, options, zygote, in_thread, self._selector, claims)
+        self.context = WorkerContext(
+            backend=backend,
+            owner=owner,
+            options=options,
+            claims=claims,
+            executors=executors,
+            database=DatabaseLink(alias, claims.__len__, options.lease, backend.lies_in_row),
+            events=Events(executors, options.name or owner),
+        )
+        self.limits = Limits(self.context, may_kill=zygote is not None)
+        self.leases = Leases(self.context, self.limits, zygote)
+        self.loop = Loop(self.context, types, self.leases.guard)
+        self.duties = Duties(self.context, types)
+        self.metrics_flush = MetricsFlush(self.context)
+        self.outcomes = Outcomes(self.context)
+        self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
+        self.wake_ups = WakeListener(backend, self._selector)
+        duties = (self.outcomes, self.duties, self.metrics_flush)
+        #: In the order in which they act.
+        self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.loop, *duties)
+        self._recoveries = 0
+        self._reconcile_at = 0.0
+        self._failed = False
+
+    def run(self) -> int:
+        """Work; return the exit status: 0 if everything that was taken is stored or given back."""
+        self._begin()
+        while not self._is_over():
+            self._wait()
+            for part in self._parts:
+                part.act()
+            self._reconcile()
+            if self.context.executors.due <= SYSTEM.monotonic() and not self.context.stopping:
+                self.context.executors.fill()
+        return self._end()
+
+    def _begin(self) -> None:
+        self.context.backend.bound_silence(silence(self.context.options.lease))
+        self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
+        if self.context.options.stop_at_eof:
+            Parent(self.signals, self._selector)
+        if self._zygote is not None:
+            self._selector.register(self._zygote.channel, selectors.EVENT_READ, self._zygote)
+        self.wake_ups.open()
+        self.duties.tell_news()
+        self.metrics_flush.set_clock()
+        signals.worker_started.send_robust(sender=None, worker=self.context.events.worker)
+        self.context.executors.fill()
+
+    # One turn
+
+    def _wait(self) -> None:
+        """Wait for a word, a signal, a wake-up, or the next thing that is due."""
+        now = SYSTEM.monotonic()
+        soonest = min(self.context.executors.due, *(part.due for part in self._parts))
+        if self.context.database.is_out(now):
+            soonest = max(soonest, min(self.context.database.out_until, self.limits.due, self.shutdown.due))
+        elif self.loop.limit > 0:
+            soonest = min(soonest, self.wake_ups.due)
+        ready = self._selector.select(min(_LONGEST_WAIT, max(0.0, soonest - now)))
+        # A process that was stopped meanwhile comes back with nothing; yet what has come in is to be heard first.
+        ready = ready or self._selector.select(0)
+        for key, events in ready:
+            self._attend(key.data, events)
+        if self.loop.limit > 0 and self.wake_ups.due <= SYSTEM.monotonic() and self.wake_ups.hear():
+            self.loop.woken()
+
+    def _attend(self, source: object, events: int) -> None:
+        if isinstance(source, ExecutorLink):
+            if source.pid is None and self._zygote is not None:
+                self._hear_zygote(self._zygote)  # the log is to name it, whatever it says
+            if source not in self.context.executors.links:
+                return  # its death was told in the same breath
+            if events & selectors.EVENT_WRITE:
+                source.send()
+                self.context.executors.watch(source)
+            if events & selectors.EVENT_READ:
+                self.outcomes.hear(source)
+                if source.deaf and source.thread is not None and source in self.context.executors.links:
+                    self._mourn(source, 1)  # where there is no process, this is how its end shows
+        elif isinstance(source, Zygote):
+            self._hear_zygote(source)
+        elif isinstance(source, WakeListener):
+            if source.hear():
+                self.loop.woken()
+        elif isinstance(source, (Signals, Parent)):
+            source.hear()
+
+    def _hear_zygote(self, zygote: Zygote) -> None:
+        executors = self.context.executors
+        try:
+            for what, about, *death in zygote.hear():
+                if what == "forked":
+                    executors.named(about)
+                elif what == "unforked":
+                    self._do_without(executors.unforked(), about)
+                elif (link := executors.link(about)) is not None:
+                    self._mourn(link, *death)
+        except ConnectionResetError:
+            self._end_without_zygote()
+
+    def _mourn(self, link: ExecutorLink, status: int, silenced: bool = False) -> None:
+        """Read an executor's last words, settle what it left, and have it replaced.
+
+        ``silenced`` says that the zygote has ended it, as this process was silent for too long.
+        """
+        self.outcomes.hear(link, LAST_READS)
+        if not (link.doomed or (link.ready and (link.given or not link.broken))):
+            pause = self.context.executors.failed_to_start()
+            logger.error(
+                "Executor %s ended with status %s before it was ready; %.1f s until the next", link.pid, status, pause
+            )
+        crashes.settle_crashed(self.context, link, status, silenced=silenced)
+        self._replace()
+
+    def _do_without(self, link: ExecutorLink, why: str) -> None:
+        """Give back what an executor was to run that the system would not fork."""
+        pause = self.context.executors.failed_to_start()
+        logger.error("No executor can be forked: %s; %.1f s until the next try", why, pause)
+        link.doomed = True
+        crashes.settle_crashed(self.context, link, 0)
+        self._replace()
+
+    def _replace(self) -> None:
+        if not self.context.stopping:
+            self.context.executors.fill()
+        self.context.executors.isolate()
+
+    def _end_without_zygote(self) -> None:
+        """The parent of all executors is dead, and so are they; this process can make no new ones."""
+        if self._failed:
+            return
+        logger.critical("The process that forks executors died: this worker ends; start it again")
+        self._failed = True
+        self._selector.unregister(self._zygote.channel)  # type: ignore[union-attr]
+        self.shutdown.begin()
+        for link in list(self.context.executors.links):
+            if link.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(link.pid, signal.SIGKILL)
+            end = SYSTEM.monotonic() + 1.0
+            while not link.deaf and (left := end - SYSTEM.monotonic()) > 0:
+                select.select([link.channel], [], [], left)
+                self.outcomes.hear(link)
+            crashes.settle_crashed(self.context, link, -signal.SIGKILL)
+
+    def _reconcile(self) -> None:
+        """After the database was out of reach, give back what this worker holds and does not know of."""
+        if self._recoveries == self.context.database.recoveries or SYSTEM.monotonic() < self._reconcile_at:
+            return
+        self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
+        known = {held.key for held in self.context.claims.everything()}
+        mine = self.context.database.ask(lambda: self.context.backend.held_by(self.context.owner))
+        if mine is None:
+            return
+        failure = Failure.of(Ending.RELEASED, message="its worker lost sight of it while the database was out of reach")
+        offer = Settlement("", 0, self.context.owner, Move.RELEASE, failure=failure)
+        unknown = [offer._replace(id=job_id, fence=fence) for job_id, fence in mine if (job_id, fence) not in known]
+        if unknown:
+            logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
+            cycle = self.context.database.ask(lambda: self.context.backend.cycle(self.context.owner, unknown))
+            if cycle is None or cycle.postponed:  # rows that others have locked are offered again
+                return
+        self._recoveries = self.context.database.recoveries
+
+    # The end
+
+    def _is_over(self) -> bool:
+        context, options = self.context, self.context.options
+        if not context.stopping:
+            done = options.max_jobs is not None and self.loop.taken >= options.max_jobs and not len(context.claims)
+            if done or (options.drain and self.loop.is_drained()):
+                context.stopping = True
+        if not context.stopping:
+            return False
+        return not len(context.claims) or SYSTEM.monotonic() > self.shutdown.last_words
+
+    def _see_off(self) -> None:
+        """Let executors exit in peace: they may have signals to send, and a container ends with this process."""
+        executors, began = self.context.executors, SYSTEM.monotonic()
+        if self.context.events.untold and not self._failed:
+            executors.fill()
+            self._attend_until(began + _LAST_SIGNALS, lambda: not self.context.events.untold)
+        is_listened_to = executors.listener() is not None
+        executors.tell_all_to_exit()
+        if not self._failed:
+            self._attend_until(began + (_LAST_SIGNALS if is_listened_to else _LAST_MOMENT), lambda: not executors.links)
+
+    def _attend_until(self, end: float, is_done: Callable[[], bool]) -> None:
+        while not is_done() and (left := end - SYSTEM.monotonic()) > 0:
+            for key, events in self._selector.select(left):
+                self._attend(key.data, events)
+
+    def _end(self) -> int:
+        context = self.context
+        self.outcomes.act()
+        self._see_off()
+        self.wake_ups.close()
+        self.metrics_flush.close()
+        context.database.ask(lambda: context.backend.dismiss(context.owner))
+        if len(context.claims):
+            logger.critical(
+                "%d jobs could not be given back or their outcomes not be stored; they run again when their leases "
+                "have ended",
+                len(context.claims),
+            )
+        self._selector.close()
+        self.signals.close()
+        signals.worker_stopped.send_robust(sender=None, worker=context.events.worker)
+        return 1 if self._failed or len(context.claims) else 0

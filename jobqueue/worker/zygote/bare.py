@@ -1,0 +1,15 @@
+"""A zygote without Django, for applications that start threads at import: each executor sets Django up itself."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import django
+
+from jobqueue.worker.options import Plan
+from jobqueue.worker.zygote.zygote import ZygoteProcess
+
+if __name__ == "__main__":
+    descriptor, slots, full = map(int, sys.argv[1:])
+    ZygoteProcess(socket.socket(fileno=descriptor), Plan(slots, full), prepare=django.setup).serve()
