@@ -30,8 +30,16 @@ def message(content):
     return pack("!I", len(body)) + body
 
 
-def outcome(*row):
-    return message(["outcomes", [[ID, 7777, *row]]])
+def outcome(*row, kind="settled"):
+    return message(["outcomes", [[kind, ID, 7777, *row]]])
+
+
+def completion(*row):
+    return outcome(*row, kind="completed")
+
+
+def stored(*row):
+    return outcome(*row, kind="stored")
 
 
 DEEP = "[" * 200_000 + "]" * 200_000
@@ -62,7 +70,7 @@ SAID = {
     "too deep": message(DEEP),
     "too deep in its place": message(f'["outcomes", {DEEP}]'),
     "too many digits": message(f'["outcomes", {DIGITS}]'),
-    "no number": outcome(float("nan")),
+    "no number": completion(float("nan")),
     "no message": message(7),
     "no pair": message(["outcomes"]),
     "an object": message({"a": 1, "b": 2}),
@@ -73,21 +81,23 @@ SAID = {
     "no list": message(["outcomes", 7]),
     "no rows": message(["outcomes", [7]]),
     "an empty row": message(["outcomes", [[]]]),
-    "a row of another length": outcome(1, 2, 3),
-    "a name that is none": message(["outcomes", [[[ID], 7777, None]]]),
-    "another claim": message(["outcomes", [["01ARZ3NDEKTSV4RRFFQ69G5FAV", 7777, None]]]),
-    "another fence": message(["outcomes", [[ID, 77770, None]]]),
-    "a result that is no text": outcome({"a": 1}),
-    "half a character": outcome('"\ud800"'),
-    "too much of a result": outcome('"' + "x" * 300_000 + '"'),
-    "stored, and no such word": outcome("sold", []),
-    "stored, and no list": outcome("stored", 7),
-    "stored, and no names": outcome("stored", [[1, 2, 3, 4]]),
+    "a row of another length": completion(1, 2, 3),
+    "an unknown kind": outcome(None, kind="sold"),
+    "a name that is none": message(["outcomes", [["completed", [ID], 7777, None]]]),
+    "another claim": message(["outcomes", [["completed", "01ARZ3NDEKTSV4RRFFQ69G5FAV", 7777, None]]]),
+    "another fence": message(["outcomes", [["completed", ID, 77770, None]]]),
+    "a result that is no text": completion({"a": 1}),
+    "half a character": completion('"\ud800"'),
+    "too much of a result": completion('"' + "x" * 300_000 + '"'),
+    "stored, and no list": stored(7),
+    "stored, and no names": stored([[1, 2, 3, 4]]),
     "an unknown move": outcome(None, "jump", None, None, None, [], None),
     "a move of others": outcome(None, "claim", None, None, FAILURE, [], None),
     "a failure without one": outcome(None, "retry", 0, None, None, [], None),
     "an endless delay": outcome(None, "retry", 1e300, None, FAILURE, [], None),
-    "infinitely late": message('["outcomes", [[ID, 7777, null, "retry", 1e999, null, {{}}, [], null]]]'),
+    "infinitely late": message(
+        f'["outcomes", [["settled", "{ID}", 7777, null, "retry", 1e999, null, {json.dumps(FAILURE)}, [], null]]]'
+    ),
     "a reason that is no text": outcome(None, "bury", None, 7, FAILURE, [], None),
     "a long reason": outcome(None, "bury", None, "x" * 200, FAILURE, [], None),
     "a failure of another shape": outcome(None, "retry", 0, None, {"a": 1}, [], None),

@@ -160,7 +160,11 @@ def test_a_settlement_is_the_same_at_the_other_end(settlement):
     assert judged_outcome(row) == settlement
 
 
-@given(row=st.lists(JSON | st.just("job-1") | st.just(4), max_size=9).map(lambda rest: ["job-1", 4, *rest]))
+@given(
+    row=st.lists(st.sampled_from(list(wire.OutcomeKind)) | JSON, max_size=9).map(
+        lambda rest: [rest[0] if rest else "lost", "job-1", 4, *rest[1:]]
+    )
+)
 def test_whatever_an_executor_says_is_an_outcome_or_no_message(row):
     try:
         said = judged_outcome(row)
@@ -189,14 +193,14 @@ def test_a_follow_up_job_has_what_its_parent_has_although_a_foreign_program_wrot
 
 def test_no_outcome_comes_twice():
     held = {("job-1", 4): HeldClaim(claim_of(), 60.0, 10.0, 100.0)}
-    said = testimony.outcomes([["job-1", 4, None]] * 2, held, "me")
+    said = testimony.outcomes([["completed", "job-1", 4, None]] * 2, held, "me")
     del held[next(said)[0].key]
     with pytest.raises(BadMessage, match="does not run"):
         next(said)
 
 
 def test_a_plain_completion_is_short():
-    assert wire.settlement_row(completed(claim_of(), "7")) == ["job-1", 4, "7"]
+    assert wire.settlement_row(completed(claim_of(), "7")) == ["completed", "job-1", 4, "7"]
 
 
 def test_an_executor_gets_of_a_claim_what_it_needs_and_no_more():

@@ -203,7 +203,7 @@ class Executor:
             keep = self._outgoing.keep if self._takes_turns else self._outgoing.put
             keep(wire.stored_row(running.assignment.claim, outcome.followed))
         elif outcome.settlement is None:
-            self._outgoing.put(running.assignment.claim)
+            self._outgoing.put(wire.lost_row(running.assignment.claim))
         else:
             settlement = running.with_report(outcome.settlement)
             size = wire.size_of(settlement)

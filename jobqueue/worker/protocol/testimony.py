@@ -21,7 +21,7 @@ from jobqueue.ids import is_ulid
 from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker.protocol import wire
-from jobqueue.worker.protocol.wire import BadMessage
+from jobqueue.worker.protocol.wire import BadMessage, OutcomeKind
 
 if TYPE_CHECKING:
     from jobqueue.worker.supervisor.claims import HeldClaim
@@ -58,7 +58,7 @@ def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> It
     most = conf.get("MAX_RESULT_BYTES")
     for row in _rows(content):
         try:
-            one = held.get((row[0], row[1]))
+            one = held.get((row[1], row[2]))
             if one is None:
                 raise BadMessage("the outcome of a job that it does not run")
             said = _outcome(row, one, owner, most)
@@ -91,16 +91,19 @@ def _what(error: Exception) -> str:
 
 
 def _outcome(row: wire.Row, held: HeldClaim, owner: str, most: int) -> Said:
-    if len(row) == 3:  # by far the most frequent
-        return Settlement(*held.key, owner, Move.COMPLETE, _result(row[2], most))
-    if len(row) == 2:
+    kind = row[0]
+    if kind == OutcomeKind.COMPLETED:
+        _, _, _, result = row
+        return Settlement(*held.key, owner, Move.COMPLETE, _result(result, most))
+    if kind == OutcomeKind.LOST:
+        _, _, _ = row
         return None
-    if len(row) == 4:
-        _, _, word, followed = row
-        if word != "stored":
-            raise ValueError(word)
+    if kind == OutcomeKind.STORED:
+        _, _, _, followed = row
         return [_follower(*one) for one in _rows(followed)]
-    _, _, result, given, delay, reason, failure, children, progress = row
+    if kind != OutcomeKind.SETTLED:
+        raise ValueError("kind")
+    _, _, _, result, given, delay, reason, failure, children, progress = row
     move = Move(given)
     if move not in _OFFERED or (failure is None) is not (move is Move.COMPLETE) or (children and failure):
         raise ValueError(given)

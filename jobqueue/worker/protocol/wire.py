@@ -16,7 +16,7 @@ from typing import Any
 
 from jobqueue import foreign_json
 from jobqueue.clock import to_text
-from jobqueue.records import Assignment, Claim, Draft, Followed, Settlement
+from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Followed, Settlement
 from jobqueue.states import Move
 
 #: How much is read at once; for more, the C library asks the system for memory each time, at ten times the price.
@@ -49,6 +49,15 @@ class Word(StrEnum):
     DRAIN = "drain"  # supervisor: the worker stops; what can end early may
     EVENTS = "events"  # supervisor: this happened, tell those who listen
     EXIT = "exit"  # supervisor: nothing is left for you to do
+
+
+class OutcomeKind(StrEnum):
+    """What a row of outcomes begins with; the claim's id and fence come next, and then what the kind needs."""
+
+    COMPLETED = "completed"  # by far the most frequent: the result alone
+    SETTLED = "settled"  # a whole settlement
+    STORED = "stored"  # the handler's own transaction stored it: the follow-up jobs it brought
+    LOST = "lost"  # the claim is no longer this worker's
 
 
 def pack(word: Word, content: object) -> bytes:
@@ -116,14 +125,14 @@ def assignments(rows: list[Row]) -> list[Assignment]:
 def settlement_row(one: Settlement) -> Row:
     """Spell out a settlement; completion, by far the most frequent, is short."""
     if one.move is Move.COMPLETE and not one.children and one.progress is None:
-        return [one.id, one.fence, one.result]
+        return [OutcomeKind.COMPLETED, one.id, one.fence, one.result]
     failure = one.failure and {
         **asdict(one.failure),
         "duration": _seconds(one.failure.duration),
     }
     children = [_draft_values(child) for child in one.children]
-    begun = [one.id, one.fence, one.result, one.move, _seconds(one.delay)]
-    return [*begun, one.end_reason, failure, children, one.progress]
+    decided = [one.result, one.move, _seconds(one.delay), one.end_reason]
+    return [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
 
 
 def size_of(one: Settlement) -> int:
@@ -139,12 +148,14 @@ def is_too_long(one: Settlement, size: int) -> bool:
     return size >= LONGEST // 4 and len(pack(Word.OUTCOMES, [settlement_row(one)])) - _LENGTH.size > LONGEST
 
 
-def stored_row(claim: tuple[str, int], followed: Iterable[Followed]) -> Row:
-    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it.
+def stored_row(claim: ClaimKey, followed: Iterable[Followed]) -> Row:
+    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it."""
+    return [OutcomeKind.STORED, *claim, [[*one.names, one.refusal] for one in followed if one.is_news]]
 
-    No other row is of this length.
-    """
-    return [*claim, "stored", [[*one.names, one.refusal] for one in followed if one.is_news]]
+
+def lost_row(claim: ClaimKey) -> Row:
+    """Spell out that a claim was lost."""
+    return [OutcomeKind.LOST, *claim]
 
 
 def _draft_values(draft: Draft) -> dict[str, Any]:
