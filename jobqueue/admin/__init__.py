@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jobqueue.admin.dashboard import DashboardAdmin
-from jobqueue.admin.dead_letters import DeadLetterAdmin
-from jobqueue.admin.jobs import JobAdmin
-from jobqueue.admin.queues import QueueAdmin
-from jobqueue.admin.workers import WorkerAdmin
+from jobqueue.admin.dashboard.dashboard import DashboardAdmin
+from jobqueue.admin.lists.dead_letters import DeadLetterAdmin
+from jobqueue.admin.lists.jobs import JobAdmin
+from jobqueue.admin.operations.queues import QueueAdmin
+from jobqueue.admin.operations.workers import WorkerAdmin
 
 __all__ = ["DashboardAdmin", "DeadLetterAdmin", "JobAdmin", "QueueAdmin", "WorkerAdmin"]

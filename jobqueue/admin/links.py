@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.contrib.admin.utils import quote
 from django.urls import NoReverseMatch, reverse
 
-from jobqueue.admin.query import spelled
+from jobqueue.admin.search.query import spelled
 from jobqueue.records import Filter
 
 

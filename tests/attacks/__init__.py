@@ -16,7 +16,7 @@ What each looks like, and where it is tried:
 - Secrets in payloads, errors, local variables and connection strings, looked for wherever they could come out:
   ``test_secrets``; what counts as a secret: ``tests/unit/policy/test_redaction``.
 - Every page and button by everyone who must not, and GET where only POST may act: ``test_rights``; one permission for
-  each verb: ``tests/admin/test_permissions``.
+  each verb: ``tests/admin/actions/test_permissions``.
 - SQL, paths, import paths and pickles as names and payloads: ``test_names``; no code that could run them:
   ``tests/test_house_rules``.
 - Anything at all in addresses, forms, payloads and between the processes of a worker: ``test_fuzz``.

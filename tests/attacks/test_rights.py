@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobqueue.admin.asking import sealed
+from jobqueue.admin.actions.confirm import sealed
 from jobqueue.records import Filter
 from tests.admin.conftest import ALL, PERMISSIONS
 from tests.conftest import ON_SQLITE, TABLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobqueue.admin.jobs import ReadingJobs
+from jobqueue.admin.lists.jobs import ReadingJobs
 from jobqueue.handlers.registry import registry
 from tests.admin.conftest import ALL, sign_in
 from tests.browser import scene, shop

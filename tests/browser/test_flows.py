@@ -263,7 +263,7 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(tab, start, jobs):
 
 
 def test_an_open_dashboard_tells_what_happens(tab, queue, monkeypatch, start, ledger):
-    monkeypatch.setattr("jobqueue.admin.dashboard.EVERY", 1)
+    monkeypatch.setattr("jobqueue.admin.dashboard.dashboard.EVERY", 1)
     tab.open(address("dashboard_changelist"))
     tab.reads("0", QUEUED)
     with tab.staying():

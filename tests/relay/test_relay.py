@@ -12,8 +12,8 @@ from django.http import QueryDict
 
 import jobqueue
 from jobqueue import backends
-from jobqueue.admin.findings import findings
-from jobqueue.admin.snapshot import Asked, look
+from jobqueue.admin.dashboard.snapshot import Asked, look
+from jobqueue.admin.dashboard.warnings import findings
 from jobqueue.backends.intake import Intake
 from jobqueue.backends.outbox import Outbox
 from jobqueue.errors import RelayInCircle

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin import site
 from django.db import connections
 
-from jobqueue.admin import groups
+from jobqueue.admin.lists import error_groups
 from jobqueue.models import DeadLetter
 from jobqueue.records import Caps
 from tests.conftest import make_sql_backend
@@ -14,7 +14,7 @@ from tests.sql.test_plans import Explained, Steps, analyse, blocks, fill, nodes,
 
 FEW, MANY = 1_000, 50_000
 GROUPS = 20
-CAPS = Caps(group=40, groups=1_000, hour=2, hours=1_000)
+CAPS = Caps(group=40, error_groups=1_000, hour=2, hours=1_000)
 RECENT = "'2020-01-01T00:00:00.000000Z'"
 
 
@@ -41,11 +41,11 @@ def moment(alias):
 def look(backend):
     """Do all that the pages ask for."""
     found = backend.error_groups(GROUPS, CAPS)
-    assert len(found.groups) == GROUPS
-    assert all(group.capped and sum(group.hourly) for group in found.groups)
+    assert len(found.error_groups) == GROUPS
+    assert all(group.capped and sum(group.hourly) for group in found.error_groups)
     for name in ("kind-7", ""):
         assert backend.error_group(name, CAPS) is not None
-        assert len(groups.jobs(site.get_model_admin(DeadLetter), name)) == groups.JOBS_SHOWN
+        assert len(error_groups.jobs(site.get_model_admin(DeadLetter), name)) == error_groups.JOBS_SHOWN
 
 
 @pytest.mark.sqlite

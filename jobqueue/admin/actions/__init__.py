@@ -1,0 +1,1 @@
+"""What an operator does to jobs: the question first, then the verb."""

@@ -1,0 +1,113 @@
+"""What the dashboard shows, read at one moment: what waits and who works now, and what happened in a window of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from jobqueue.admin.search.results import CAP
+from jobqueue.backends import current
+from jobqueue.handlers.options import NAME_LENGTH
+from jobqueue.observe.figures import WINDOWS, Figures, Window, depths, figures
+from jobqueue.records import Depth, Filter, Pause, Scope, WorkerRecord, WorkerState
+from jobqueue.records.metric import MOST_GROUPS
+from jobqueue.states import JobStatus
+
+
+class Asked(NamedTuple):
+    """What an address asks for: how far back, and of which queue and type; an empty name is all of them."""
+
+    window: Window
+    queue: str = ""
+    type: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Asked:
+        """Read what an address asks for; of a window that does not exist it gets the first."""
+        window = WINDOWS.get(query.get("window", ""), next(iter(WINDOWS.values())))
+        return cls(window, _name(query.get("queue", "")), _name(query.get("type", "")))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names that were asked for."""
+        return {name: value for name, value in (("type", self.type), ("queue", self.queue)) if value}
+
+    @property
+    def query(self) -> str:
+        """The same as an address asks for it."""
+        return urlencode({"window": self.window.name, **self.names})
+
+
+def _name(given: str) -> str:
+    # Postgres has no text with a NUL, and no name has one: with another sign in its place it finds what it should.
+    return given.strip()[:NAME_LENGTH].replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was read; the depths, the workers and the pauses are those that what was asked for has to do with."""
+
+    asked: Asked
+    now: datetime
+    depths: Sequence[Depth]
+    groups_left_out: bool
+    dead_letters: int
+    workers: Sequence[WorkerRecord]
+    pauses: Sequence[Pause]
+    figures: Figures
+
+    @property
+    def alive(self) -> list[WorkerRecord]:
+        """The workers heard of lately."""
+        return [one for one in self.workers if one.is_alive(self.now)]
+
+    @property
+    def capped(self) -> bool:
+        """Whether more is queued than was counted."""
+        return self.groups_left_out or any(one.capped for one in self.depths)
+
+    @property
+    def oldest(self) -> timedelta | None:
+        """How long the oldest due job has waited."""
+        moments = [one.oldest_due_at for one in self.depths if one.oldest_due_at]
+        return max(self.now - min(moments), timedelta(0)) if moments else None
+
+
+def look(asked: Asked) -> Snapshot:
+    """Read everything; with as many questions however much there is."""
+    backend = current()
+    live = depths()
+    return Snapshot(
+        asked=asked,
+        now=backend.now(),
+        depths=[one for one in live if asked.queue in ("", one.queue) and asked.type in ("", one.type)],
+        groups_left_out=len(live) >= MOST_GROUPS,
+        dead_letters=backend.count(_dead_letters(asked), CAP + 1),
+        workers=[one for one in backend.workers() if _serves(one, asked.queue, asked.type)],
+        pauses=[one for one in backend.pauses() if _concerns(one, asked)],
+        figures=figures(asked.window, asked.queue, asked.type),
+    )
+
+
+def _dead_letters(asked: Asked) -> Filter:
+    queues, types = frozenset({asked.queue} - {""}), frozenset({asked.type} - {""})
+    return Filter(statuses=frozenset({JobStatus.DEAD_LETTER}), queues=queues, types=types)
+
+
+def _concerns(pause: Pause, asked: Asked) -> bool:
+    return {Scope.QUEUE: asked.queue, Scope.TYPE: asked.type}[pause.scope] in ("", pause.name)
+
+
+def takes(worker: WorkerRecord, queue: str = "", type_name: str = "") -> bool:
+    """Say whether a worker takes jobs of such a queue and type, as far as they are named: one that stops takes none."""
+    return worker.state is WorkerState.RUNNING and _serves(worker, queue, type_name)
+
+
+def _serves(worker: WorkerRecord, queue: str, type_name: str) -> bool:
+    in_queue = worker.queues is None or queue in ("", *worker.queues)
+    return in_queue and type_name in ("", *worker.types)

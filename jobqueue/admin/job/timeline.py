@@ -1,0 +1,283 @@
+"""The life of a job as one list: what happened to it, who did it, and what comes next.
+
+In order of time, the newest last: it is read like a story, what is to come stands where one looks for it, and what is
+added while somebody reads moves nothing that is being read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext
+
+from jobqueue.admin import display
+from jobqueue.admin.job.history import Ended, Past
+from jobqueue.admin.job.restarts import restarts
+from jobqueue.admin.links import Links
+from jobqueue.models import Job
+from jobqueue.observe.reasons import END_REASONS
+from jobqueue.observe.steering import one_line
+from jobqueue.policy.redaction import redact_beginning
+from jobqueue.states import JobStatus
+
+SIGNS = {"attempt": "✕", "back": "↺", "deed": "✎", "asked": "■", "anew": "↻", "next": "…", "cut": "⋮"}
+_FACT_LENGTH = 200
+#: Whose attempt has no row of history: it runs, or succeeded.
+_BEGAN = frozenset({JobStatus.IN_PROGRESS.value, JobStatus.COMPLETED.value})
+#: An operator's deed is logged when it is done, and by then a worker may have begun: it came first all the same.
+_LOGGED_WITHIN = timedelta(seconds=1)
+_TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something to know about an entry; it may lead somewhere. A name is what machines go by."""
+
+    label: str
+    value: str
+    address: str = ""
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened, or will; the key names it for as long as the page is open."""
+
+    key: str
+    kind: str
+    sign: str
+    title: str
+    at: datetime | None = None
+    when: Any = ""
+    facts: tuple[Fact, ...] = ()
+    error_class: str = ""
+    message: str = ""
+    traceback: str = ""
+    traceback_is_all: bool = True
+
+
+def told(job: Job, past: Past, about: Mapping[str, Any], links: Links) -> list[Entry]:
+    """Tell what happened; ``about`` is the job's context, without secrets."""
+    happened = [
+        *_attempts(past, links),
+        *_anew(job, past),
+        *_deeds(past),
+        *_this_attempt(job, past, links),
+        *_asked(job),
+    ]
+    # What came first and where the job stands now are known; between them the clocks decide.
+    happened.sort(key=lambda entry: _place(entry, job))
+    return [_queued(job, about, links), *_cuts(past), *_lone_error(past), *happened, *_end(job)]
+
+
+def to_come(job: Job, now: datetime) -> Entry | None:
+    """Tell what comes next, if it is known."""
+    if job.status != JobStatus.QUEUED:
+        return None
+    number = {"number": job.attempts + 1, "allowed": job.max_retries}
+    if job.scheduled_at > now:
+        title = gettext("Attempt %(number)d of %(allowed)d %(when)s")
+        title %= {**number, "when": display.ago(job.scheduled_at, now)}
+    else:
+        title = gettext("Attempt %(number)d of %(allowed)d, as soon as a worker takes it") % number
+    return Entry(key="next", kind="next", sign=SIGNS["next"], title=title, when=display.at(job.scheduled_at))
+
+
+def _place(entry: Entry, job: Job) -> tuple[datetime, bool]:
+    moment, is_deed = entry.at or job.created_at, entry.kind == "deed"
+    began = job.started_at if job.status in _BEGAN else None
+    for outcome in (job.cancel_requested_at, began) if is_deed else ():
+        if outcome and outcome < moment <= outcome + _LOGGED_WITHIN:
+            return outcome, False
+    return moment, not is_deed
+
+
+# What came first
+
+
+def _queued(job: Job, about: Mapping[str, Any], links: Links) -> Entry:
+    return Entry(
+        key="queued",
+        kind="queued",
+        sign=display.SIGNS[JobStatus.QUEUED],
+        title=gettext("Queued"),
+        at=job.created_at,
+        when=display.at(job.created_at),
+        facts=tuple(_origin(job, about, links)),
+    )
+
+
+def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
+    """Say where a job comes from, as far as anybody wrote it down."""
+    if job.parent_id:
+        yield Fact(gettext("as a follow-up of"), one_line(job.parent_id), links.job(job.parent_id), True)
+    if job.schedule_id:
+        yield Fact(gettext("by the schedule"), one_line(job.schedule_id), "", True)
+    labels = {"user": gettext("by"), "request_id": gettext("request"), "language": gettext("language")}
+    for name, label in labels.items():
+        if value := _fact(about.get(name)):
+            yield Fact(label, value, is_name=name == "request_id")
+    if trace := _fact(about.get("traceparent")):
+        found = _TRACE.fullmatch(trace)
+        yield Fact(gettext("trace"), found[1] if found else trace, is_name=True)
+
+
+def _fact(value: Any) -> str:
+    """Write what somebody noted, if it is a text or a number."""
+    is_one = isinstance(value, str) or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    return one_line(redact_beginning(str(value), _FACT_LENGTH)[0]) if is_one else ""
+
+
+# What happened
+
+
+def _cuts(past: Past) -> Iterator[Entry]:
+    words = []
+    if past.more_attempts:
+        words.append(gettext("Earlier attempts are not shown."))
+    if past.more_deeds:
+        words.append(gettext("Operators may have done more than is shown; “History” has all of it."))
+    for place, title in enumerate(words):
+        yield Entry(key=f"cut-{place}", kind="cut", sign=SIGNS["cut"], title=title)
+
+
+def _attempts(past: Past, links: Links) -> Iterator[Entry]:
+    for one in past.attempts:
+        kind = "back" if one.given_back else "attempt"
+        yield Entry(
+            key=one.key,
+            kind=kind,
+            sign=SIGNS[kind],
+            title=gettext("Attempt %(number)d: %(ending)s") % {"number": one.number, "ending": one.ending},
+            at=one.ended_at,
+            when=display.at(one.ended_at),
+            facts=tuple(_about(one, links)),
+            error_class=one.error_class,
+            message=one.message,
+            traceback=one.traceback,
+            traceback_is_all=one.traceback_is_all,
+        )
+
+
+def _lone_error(past: Past) -> Iterator[Entry]:
+    if past.lone_error:
+        title = gettext("An attempt failed")
+        yield Entry(key="error", kind="attempt", sign=SIGNS["attempt"], title=title, message=past.lone_error)
+
+
+def _about(one: Ended, links: Links) -> Iterator[Fact]:
+    if one.owner:
+        yield Fact(gettext("worker"), one_line(one.owner), links.worker(one.owner), True)
+    if one.took:
+        yield Fact("", gettext("after %(took)s") % {"took": one.took})
+
+
+def _anew(job: Job, past: Past) -> Iterator[Entry]:
+    """Tell of retries that nobody noted: they come behind an attempt, and nobody knows when."""
+    whence = Fact("", gettext("not from the admin: by a command, by code or by another program"))
+    for one in restarts(job, past):
+        yield Entry(
+            key=f"anew-{one.fence}",
+            kind="anew",
+            sign=SIGNS["anew"],
+            title=gettext("Retried, with all its attempts"),
+            at=one.ended_at,
+            facts=() if past.more_deeds else (whence,),
+        )
+
+
+def _deeds(past: Past) -> Iterator[Entry]:
+    for one in past.deeds:
+        yield Entry(
+            key=one.key,
+            kind="deed",
+            sign=SIGNS["deed"],
+            title=gettext("%(user)s, in the admin") % {"user": one.who},
+            at=one.done_at,
+            when=one.when,
+            message=one.words,
+        )
+
+
+def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[Entry]:
+    """Tell when the attempt began that has no row of history."""
+    has_row = any(one.fence >= job.fence for one in past.attempts)
+    if job.started_at is None or (has_row and job.status not in _BEGAN):
+        return
+    facts = [Fact(gettext("after waiting"), _length(_due_since(job, past), job.started_at))]
+    if job.lease_owner:
+        facts.insert(0, Fact(gettext("worker"), one_line(job.lease_owner), links.worker(job.lease_owner), True))
+    yield Entry(
+        key=f"began-{job.fence}",
+        kind="in-progress",
+        sign=display.SIGNS[JobStatus.IN_PROGRESS],
+        title=gettext("Attempt %(number)d of %(allowed)d began") % {"number": job.attempts, "allowed": job.max_retries},
+        at=job.started_at,
+        when=display.at(job.started_at),
+        facts=tuple(facts),
+    )
+
+
+def _due_since(job: Job, past: Past) -> datetime:
+    """Say since when it could have begun: a snoozed or released one not before its last attempt ended."""
+    ends = [one.ended_at for one in past.attempts if job.started_at and one.ended_at <= job.started_at]
+    return max([job.created_at, job.scheduled_at, *ends])
+
+
+def _asked(job: Job) -> Iterator[Entry]:
+    if at := job.cancel_requested_at:
+        yield Entry(
+            key="asked", kind="asked", sign=SIGNS["asked"], title=gettext("Asked to stop"), at=at, when=display.at(at)
+        )
+
+
+# Where it stands
+
+
+def _end(job: Job) -> Iterator[Entry]:
+    match JobStatus(job.status):
+        case JobStatus.COMPLETED:
+            title = gettext("Completed")
+        case JobStatus.FAILED:
+            title = _stopped(job.end_reason or "")
+        case JobStatus.DEAD_LETTER:
+            reason = END_REASONS.get(job.end_reason or "", job.end_reason) or gettext("no reason is known")
+            title = gettext("Given up: %(reason)s") % {"reason": one_line(str(reason))}
+        case _:
+            return
+    yield Entry(
+        key=f"end-{job.fence}",
+        kind=job.status.replace("_", "-"),
+        sign=display.SIGNS[JobStatus(job.status)],
+        title=title,
+        at=job.completed_at,
+        when=display.at(job.completed_at) if job.completed_at else "",
+        facts=tuple(_lengths(job)),
+    )
+
+
+def _stopped(reason: str) -> str:
+    match reason:
+        case "cancelled":
+            return gettext("Cancelled")
+        case "expired":
+            return gettext("Expired before it ran")
+        case "":
+            return gettext("Stopped")
+    return gettext("Stopped: %(reason)s") % {"reason": one_line(reason)}
+
+
+def _lengths(job: Job) -> Iterator[Fact]:
+    if job.completed_at is None:
+        return
+    if job.started_at is not None and job.status == JobStatus.COMPLETED:
+        yield Fact(gettext("ran for"), _length(job.started_at, job.completed_at))
+    yield Fact(gettext("since it was queued"), _length(job.created_at, job.completed_at))
+
+
+def _length(begin: datetime, end: datetime) -> str:
+    return display.duration(max(end - begin, timedelta(0)).total_seconds())

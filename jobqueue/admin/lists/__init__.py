@@ -1,0 +1,1 @@
+"""The lists of jobs and of dead letters."""

@@ -1,0 +1,78 @@
+"""The columns of a list of jobs. Each is made of what the list has read anyway; none asks the database again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.admin import display
+from jobqueue.admin.job.progress import bar, percent
+from jobqueue.clock import SYSTEM
+from jobqueue.handlers.options import Options
+from jobqueue.models import Job
+from jobqueue.states import JobStatus
+
+
+class Columns:
+    """What stands in the columns; what belongs to a value stands below it, so that all find room beside the filters."""
+
+    @admin.display(description=_("job"), ordering="id")
+    def named(self, job: Job) -> Any:
+        return format_html('<span class="jq-type">{}</span><span class="jq-id">{}</span>', job.type, job.pk)
+
+    @admin.display(description=_("status"))
+    def shown_status(self, job: Any) -> Any:
+        badge = display.badge(job.status, job.get_status_display())
+        made = {"made": job.attempts, "allowed": job.max_retries}
+        tries = gettext("attempt %(made)d of %(allowed)d") % made if job.attempts else None
+        return _over(badge, bar(percent(job.percent)), tries)
+
+    @admin.display(description=_("attempts"))
+    def tries(self, job: Job) -> str:
+        return gettext("%(made)d of %(allowed)d") % {"made": job.attempts, "allowed": job.max_retries}
+
+    @admin.display(description=_("queue"))
+    def placed(self, job: Job) -> Any:
+        """Say in which queue it is; and how soon it is taken there, where that is not as usual, and whose it is."""
+        usual = job.priority == Options.priority
+        return _over(
+            job.queue, None if usual else gettext("priority %(number)d") % {"number": job.priority}, job.tenant
+        )
+
+    @admin.display(description=_("age"))
+    def when(self, job: Job) -> Any:
+        if job.status == JobStatus.QUEUED and job.scheduled_at > SYSTEM.now():
+            return display.near(job.scheduled_at, gettext("runs %(when)s") % {"when": display.ago(job.scheduled_at)})
+        return _over(display.near(job.created_at, display.ago(job.created_at)), _took(job))
+
+    @admin.display(description=_("error"))
+    def shown_error(self, job: Any) -> Any:
+        line = display.first_line(job.error_start)
+        return format_html('<span class="jq-error" title="{}">{}</span>', line, line) if line else None
+
+
+def _over(value: Any, *below: Any) -> SafeString:
+    """Put values below another one, in small."""
+    small = format_html_join("", '<span class="jq-small">{}</span>', ((one,) for one in below if one))
+    return format_html("{}{}", value, small)
+
+
+def _took(job: Job) -> str | None:
+    """Say how long the attempt took that ended the job, or how long it has run by now."""
+    if job.started_at is None:
+        return None
+    if job.status == JobStatus.IN_PROGRESS:
+        return gettext("runs for %(length)s") % {"length": _length(SYSTEM.now() - job.started_at)}
+    if job.completed_at is None:
+        return None
+    return gettext("took %(length)s") % {"length": _length(job.completed_at - job.started_at)}
+
+
+def _length(value: timedelta) -> str:
+    return display.duration(max(value, timedelta(0)).total_seconds())

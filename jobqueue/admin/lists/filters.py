@@ -1,0 +1,144 @@
+"""The filters beside the lists: what can be chosen there, and the filter that it stands for.
+
+Their choices come from the code and from what is paused, never from the job table.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.admin.search.combine import BadQuery
+from jobqueue.admin.search.query import check, read_status
+from jobqueue.backends import current
+from jobqueue.clock import SYSTEM
+from jobqueue.handlers.registry import registry
+from jobqueue.models import Job
+from jobqueue.models.job import STATUS_LABELS
+from jobqueue.records import Filter, Scope
+
+#: From here on a box to search in is quicker than a list of links.
+MANY = 12
+
+WINDOWS = {
+    "15m": (timedelta(minutes=15), _("Last 15 minutes")),
+    "1h": (timedelta(hours=1), _("Last hour")),
+    "1d": (timedelta(days=1), _("Last day")),
+    "7d": (timedelta(days=7), _("Last week")),
+}
+
+
+class _Beside(admin.SimpleListFilter):
+    """Offers choices; what was chosen is read by ``listing.wanted``, together with what was typed."""
+
+    parameter_name: str
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        return queryset
+
+
+class StatusFilter(_Beside):
+    """The five statuses."""
+
+    title = _("status")
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, Any]]:
+        return STATUS_LABELS
+
+
+class _Names(_Beside):
+    """Names known to this process; one it does not know may still stand in the address."""
+
+    @abstractmethod
+    def names(self) -> Iterable[str]:
+        """List the choices."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, Any]]:
+        asked = {self.value()} - {None, ""}
+        return [(name, name) for name in sorted({*self.names(), *map(str, asked)})]
+
+    @property
+    def template(self) -> str:  # type: ignore[override]
+        return "admin/filter/django_admin_list_filter.html" if self._searchable() else admin.SimpleListFilter.template
+
+    def _searchable(self) -> bool:
+        return len(self.lookup_choices) >= MANY and apps.is_installed("dalf")
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        yield from super().choices(changelist)
+        if self._searchable():
+            yield {"field_name": self.parameter_name, "lookup_kwarg": self.parameter_name}
+
+
+class TypeFilter(_Names):
+    """The job types of this release, and their former names."""
+
+    title = _("type")
+    parameter_name = "type"
+
+    def names(self) -> Iterable[str]:
+        return registry.names
+
+
+class QueueFilter(_Names):
+    """The queues that job types name, and those that are paused."""
+
+    title = _("queue")
+    parameter_name = "queue"
+
+    def names(self) -> Iterable[str]:
+        paused = {pause.name for pause in current().pauses() if pause.scope is Scope.QUEUE}
+        return {"default", *(one.options.queue for one in registry), *paused}
+
+
+class CreatedFilter(_Beside):
+    """How long ago a job was enqueued, at most."""
+
+    title = _("time of creation")
+    parameter_name = "created"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, Any]]:
+        return [(name, label) for name, (_length, label) in WINDOWS.items()]
+
+
+def _status(value: str) -> Filter:
+    return Filter(statuses=frozenset({read_status(value)}))
+
+
+def _type(value: str) -> Filter:
+    check(value)
+    return Filter(types=frozenset({value}))
+
+
+def _queue(value: str) -> Filter:
+    check(value)
+    return Filter(queues=frozenset({value}))
+
+
+def _created(value: str) -> Filter:
+    if value not in WINDOWS:
+        raise BadQuery(
+            gettext("There is no such time of creation. There are %(names)s.") % {"names": ", ".join(WINDOWS)}
+        )
+    length, _label = WINDOWS[value]
+    return Filter(created_after=SYSTEM.now() - length)
+
+
+#: How the value of each is read. Raises BadQuery.
+BESIDE: dict[str, Callable[[str], Filter]] = {
+    StatusFilter.parameter_name: _status,
+    TypeFilter.parameter_name: _type,
+    QueueFilter.parameter_name: _queue,
+    CreatedFilter.parameter_name: _created,
+}

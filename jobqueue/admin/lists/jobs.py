@@ -1,0 +1,101 @@
+"""The jobs in the admin: lists, search, and a page each. Nothing is written here but by an operator's verbs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.options import ShowFacets
+from django.core.exceptions import BadRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from jobqueue import conf
+from jobqueue.admin.job import detail
+from jobqueue.admin.job.page import JobPage
+from jobqueue.admin.lists.change_list import JobList
+from jobqueue.admin.lists.columns import Columns
+from jobqueue.admin.lists.filters import CreatedFilter, QueueFilter, StatusFilter, TypeFilter
+from jobqueue.admin.search import results
+from jobqueue.admin.search.combine import BadQuery, both
+from jobqueue.models import DeadLetter, Job
+from jobqueue.records import Filter
+from jobqueue.states import JobStatus
+
+#: As long as the longest search there is, each letter as four escaped bytes, and much more than anything beside it.
+LONGEST_ADDRESS = 30_000
+
+
+class ReadingJobs(Columns, JobPage):
+    """What every list of jobs shares."""
+
+    change_list_template = "jobqueue/admin/change_list.html"
+    list_display: Any = ("named", "shown_status", "placed", "when", "shown_error")
+    list_filter: ClassVar[Any] = (StatusFilter, TypeFilter, QueueFilter, CreatedFilter)
+    # Any other column has no index, and a million rows would be sorted for it.
+    sortable_by = ("named",)
+    ordering = ("-id",)
+    show_full_result_count = False
+    show_facets = ShowFacets.NEVER
+    list_per_page = 100
+    list_max_show_all = 0
+    list_select_related = ()
+
+    class Media:
+        css = {"all": ("jobqueue/admin.css",)}
+
+    # Who may
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
+        return request.user.has_perm("jobqueue.view_job")
+
+    # Which rows
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
+        # Only the filters' own: others could be used to scan payloads, and to guess at what is redacted.
+        return lookup in {one.parameter_name for one in self.list_filter}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
+        # JSON is read where it is shown, and not by the driver: what one job holds must not hide another.
+        return super().get_queryset(request).using(conf.get("DATABASE")).defer(*detail.JSON_COLUMNS)
+
+    def get_changelist(self, request: HttpRequest, **_kwargs: Any) -> type[JobList]:
+        return JobList
+
+    def wanted(self, request: HttpRequest) -> Filter:
+        """Say what the list shows, as a filter. Raises BadQuery."""
+        return both(self._of_all, results.wanted(request))
+
+    @property
+    def _of_all(self) -> Filter:
+        is_dead = issubclass(self.model, DeadLetter)
+        return Filter(statuses=frozenset({JobStatus.DEAD_LETTER})) if is_dead else Filter()
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        # A list repeats its address in each of its links.
+        if len(request.META.get("QUERY_STRING", "")) > LONGEST_ADDRESS:
+            raise BadRequest("The address is too long.")
+        return super().changelist_view(request, extra_context)
+
+    def response_action(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse | None:
+        try:
+            return super().response_action(request, *args, **kwargs)
+        except BadQuery as error:
+            messages.error(request, str(error))
+            return None
+
+
+@admin.register(Job)
+class JobAdmin(ReadingJobs):
+    """All jobs."""
+
+    actions = ("retry", "run_now", "reschedule", "prioritise", "move", "cancel", "purge")

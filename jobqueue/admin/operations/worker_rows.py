@@ -1,0 +1,210 @@
+"""Workers as their pages show them: whether they are up, what they serve, what they run, and what does not fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+
+from jobqueue import conf
+from jobqueue.admin import display
+from jobqueue.admin.base import address, counted
+from jobqueue.admin.job.progress import PERCENT, bar, percent
+from jobqueue.admin.search.results import CAP
+from jobqueue.backends.matching import in_status
+from jobqueue.models import Worker
+from jobqueue.models.worker import STATE_LABELS
+from jobqueue.records import WorkerState
+from jobqueue.records.worker import SILENT_FOR
+from jobqueue.states import JobStatus
+from jobqueue.version import __version__
+
+SHOWN = 200
+NAMES_SHOWN = 5
+
+_STATES = dict(STATE_LABELS)
+_COLUMNS = ("id", "type", "queue", "started_at", "lease_until", "attempts", "max_retries", "cancel_requested_at")
+
+
+class Holding(NamedTuple):
+    """How many running jobs an owner holds, and when the last of its leases ends."""
+
+    jobs: int = 0
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One worker as a page shows it."""
+
+    name: str
+    owner: str
+    address: str
+    state: Any
+    sign: str
+    tone: str
+    seen: SafeString
+    up: SafeString
+    slots: str
+    host: str
+    pid: int
+    version: str
+    queues: str
+    types: str
+
+
+def newest() -> tuple[list[Worker], bool]:
+    """Read the workers that were heard of last, and whether there are more; one that keeps crashing leaves many."""
+    rows = list(Worker.objects.using(conf.get("DATABASE")).order_by("-seen_at", "name", "owner")[: SHOWN + 1])
+    return rows[:SHOWN], len(rows) > SHOWN
+
+
+def is_alive(worker: Worker, now: datetime) -> bool:
+    """Whether it was heard of lately."""
+    return now - worker.seen_at < SILENT_FOR
+
+
+def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
+    """Write a worker out."""
+    alive = is_alive(worker, now)
+    running = worker.state == WorkerState.RUNNING.value
+    return Shown(
+        name=worker.name,
+        owner=worker.owner,
+        address=address(of, "change", quote(worker.owner)) if worker.owner else address(of, "changelist"),
+        state=_STATES.get(worker.state, worker.state) if alive else gettext("silent"),
+        sign="✕" if not alive else "▶" if running else "■",
+        tone="jq-trouble" if not alive else "jq-completed" if running else "jq-attention",
+        seen=display.near(worker.seen_at, display.ago(worker.seen_at)),
+        up=display.near(worker.started_at, display.length(max(worker.seen_at - worker.started_at, timedelta(0)))),
+        slots=f"{worker.busy}/{worker.slots}",
+        host=worker.host,
+        pid=worker.pid,
+        version=worker.version,
+        queues=served(worker.queues),
+        types=few(worker.types or ()),
+    )
+
+
+def served(queues: object) -> str:
+    """Say which queues; none named is all of them."""
+    return gettext("all") if queues is None else ", ".join(texts(queues))
+
+
+def few(given: object) -> str:
+    """Write some names, and how many there are besides."""
+    names = texts(given)
+    some = ", ".join(names[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    if more <= 0:
+        return some
+    return ngettext("%(some)s and %(count)d more", "%(some)s and %(count)d more", more) % {"some": some, "count": more}
+
+
+# What they hold
+
+
+def holdings() -> dict[str, Holding]:
+    """Read who holds running jobs; of very many, those whose leases end first."""
+    rows = in_status(conf.get("DATABASE"), JobStatus.IN_PROGRESS).order_by("lease_until")
+    found: dict[str, Holding] = {}
+    for owner, until in rows.values_list("lease_owner", "lease_until")[:CAP]:
+        before = found.get(owner or "", Holding())
+        moments = [one for one in (before.until, until) if one]
+        found[owner or ""] = Holding(before.jobs + 1, max(moments, default=None))
+    return found
+
+
+def runs(of: admin.ModelAdmin[Any], owner: str, now: datetime) -> tuple[list[dict[str, Any]], bool]:
+    """Read the jobs that a worker holds, those first that have run for longest, and whether there are more."""
+    rows = in_status(conf.get("DATABASE"), JobStatus.IN_PROGRESS).filter(lease_owner=owner).order_by("started_at", "pk")
+    found = list(rows.annotate(percent=PERCENT).values(*_COLUMNS, "percent")[: SHOWN + 1])
+    return [_run(of, row, now) for row in found[:SHOWN]], len(found) > SHOWN
+
+
+def _run(of: admin.ModelAdmin[Any], row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    since, until = row["started_at"], row["lease_until"]
+    return {
+        "id": row["id"],
+        "type": row["type"],
+        "queue": row["queue"],
+        "address": reverse("admin:jobqueue_job_change", args=[quote(row["id"])], current_app=of.admin_site.name),
+        "since": since and display.near(since, display.length(max(now - since, timedelta(0)))),
+        "progress": bar(percent(row["percent"])) or "",
+        "attempt": f"{row['attempts']}/{row['max_retries']}",
+        "asked_to_stop": row["cancel_requested_at"] is not None,
+        "lease": until and display.near(until, display.ago(until)),
+    }
+
+
+# What does not fit
+
+
+def notices(workers: Iterable[Worker], held: Mapping[str, Holding], now: datetime, *, all_known: bool) -> list[str]:
+    """Say what is amiss with the workers together, and with those that fell silent."""
+    workers = list(workers)
+    alive = [one for one in workers if is_alive(one, now)]
+    found = [] if alive else [gettext("No worker is up: start one with manage.py runworker.")]
+    found += _versions(alive)
+    found += [silence(one, held.get(one.owner, Holding()), now) for one in workers if one not in alive]
+    strangers = sum(one.jobs for owner, one in held.items() if owner not in {worker.owner for worker in workers})
+    if strangers and all_known:
+        words = ngettext(
+            "%(count)s running job is held by a worker that is not listed; it goes back when its lease ends.",
+            "%(count)s running jobs are held by workers that are not listed; they go back when their leases end.",
+            strangers,
+        )
+        found.append(words % {"count": counted(strangers)})
+    return found
+
+
+def _versions(alive: Iterable[Worker]) -> list[str]:
+    versions = Counter(one.version for one in alive)
+    if len(versions) > 1:
+        told = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
+        words = gettext("Different versions run side by side: %(versions)s. Restart the workers that are behind.")
+        return [words % {"versions": told}]
+    if versions and __version__ not in versions:
+        words = gettext("The workers run version %(theirs)s, and this page is of version %(ours)s.")
+        return [words % {"theirs": next(iter(versions)), "ours": __version__}]
+    return []
+
+
+def silence(worker: Worker, held: Holding, now: datetime) -> str:
+    """Say for how long a worker was not heard of, and what that means for its jobs."""
+    words = gettext("%(name)s was not heard of for %(length)s: it died, or cannot reach the database.")
+    told = words % {"name": worker.name, "length": display.length(now - worker.seen_at)}
+    if not held.jobs:
+        nothing = gettext("It holds no jobs.")
+        return f"{told} {nothing}"
+    if held.until is None or held.until <= now:
+        after = ngettext(
+            "The lease of its %(count)s job is over: any live worker takes it back.",
+            "The leases of its %(count)s jobs are over: any live worker takes them back.",
+            held.jobs,
+        )
+        return f"{told} {after % {'count': counted(held.jobs)}}"
+    after = ngettext(
+        "The lease of its %(count)s job ends %(when)s, at %(moment)s; then a live worker takes it back.",
+        "The leases of its %(count)s jobs end %(when)s at the latest, at %(moment)s; then live workers take them back.",
+        held.jobs,
+    )
+    about = {"count": counted(held.jobs), "when": display.ago(held.until), "moment": display.exactly(held.until)}
+    return f"{told} {after % about}"
+
+
+def texts(value: object) -> list[str]:
+    """Read a list of texts; another program may have written anything in its place."""
+    return (
+        [str(one).encode(errors="backslashreplace").decode() for one in value]
+        if isinstance(value, (list, tuple))
+        else []
+    )
