@@ -82,7 +82,7 @@ def test_every_end_reason_is_described():
         r"""|"end_reason": "([\w -]+)"|REASON = "([a-z]+)\""""
     )
     code = "".join(
-        path.read_text() for room in ("policy", "worker", "backends") for path in (PACKAGE / room).glob("*.py")
+        path.read_text() for room in ("policy", "worker", "backends") for path in (PACKAGE / room).rglob("*.py")
     )
     known = {reason for found in re.findall(given, code) for reason in found if reason}
     assert quoted(rows("reference/statuses.md", "End reasons")) == known

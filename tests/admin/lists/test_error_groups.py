@@ -137,7 +137,7 @@ def test_the_jobs_of_a_large_group_are_shown_in_part(operator, fail, monkeypatch
 
 
 def test_a_count_stops_and_says_that_there_are_more(operator, fail, monkeypatch):
-    monkeypatch.setattr(error_groups, "CAPS", Caps(group=2, error_groups=100, hour=2, hours=100))
+    monkeypatch.setattr(error_groups, "CAPS", Caps(group=2, groups=100, hour=2, hours=100))
     for _ in range(3):
         fail()
     for address in (FIRST, group_address("disk")):
