@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 
 import pytest
 from django.db import connections
@@ -100,30 +101,40 @@ def test_inside_a_transaction_nobody_waits_for_a_turn(backend):
 
 
 def test_an_interruption_at_any_moment_leaves_the_turn_to_others(backend):
-    """As an executor does: after an interruption it gives up whatever its thread may still have."""
-    done = threading.Event()
+    """As an executor does: one interruption at a time, and after it, it gives up whatever its thread may still have."""
+    done, is_at_work = threading.Event(), [False]
     connection = connections["default"]
+
+    def take_turns():
+        is_at_work[0] = True
+        while not done.is_set():
+            with sqlite_busy.turn(connection):
+                pass
 
     def work():
         while not done.is_set():
             try:
-                while not done.is_set():
-                    with sqlite_busy.turn(connection):
-                        pass
+                take_turns()  # a call: of a loop in here, the jump back to its beginning would not be guarded
             except Interrupted:
                 sqlite_busy.give_up_turn()
 
+    def until_at_work():
+        while not is_at_work[0]:
+            assert SYSTEM.monotonic() < end + 20, "the interruption before is not over"
+            time.sleep(0)
+
     thread = threading.Thread(target=work)
     thread.start()
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     end = SYSTEM.monotonic() + 2
     while SYSTEM.monotonic() < end:
-        raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
+        until_at_work()
+        is_at_work[0] = False
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
         if sqlite_busy._turn.acquire(timeout=20):
             sqlite_busy._turn.release()
         else:
             pytest.fail("the turn is lost")
-    raise_in(ctypes.c_ulong(thread.ident), None)
+    until_at_work()
     done.set()
     thread.join(30)
 
