@@ -6,6 +6,7 @@ import pytest
 from django.db import connections
 
 from tests.admin.conftest import job_in, operator, sign_in
+from tests.attacks.hostile import vandal
 from tests.cli.conftest import run, worker
 from tests.worker.conftest import jobs, ledger, start_worker
 
@@ -22,3 +23,12 @@ def sql(alias):
             return cursor.fetchall() if cursor.description else []
 
     return execute
+
+
+@pytest.fixture
+def foreign(alias, settings):
+    """A foreign program's own connection to the database of the queue."""
+    settings.JOBQUEUE = {"DATABASE": alias}
+    with vandal(alias) as found:
+        yield found
+        found.clear()

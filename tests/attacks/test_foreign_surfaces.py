@@ -20,15 +20,6 @@ SHOWN, WRITTEN, RELAYED = 60, 25, 300
 
 
 @pytest.fixture
-def foreign(alias, settings):
-    """A foreign program's own connection to the database of the queue."""
-    settings.JOBQUEUE = {"DATABASE": alias}
-    with vandal(alias) as found:
-        yield found
-        found.clear()
-
-
-@pytest.fixture
 def visitor(operator):
     """Someone who may do everything in the admin."""
     return operator.client

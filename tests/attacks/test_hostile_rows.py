@@ -6,20 +6,11 @@ import pytest
 
 from tests.attacks import forging
 from tests.attacks.drains import Forgery, culprits, forge, trouble_with
-from tests.attacks.hostile import LARGE, STATES, TABLES, row_of, vandal
+from tests.attacks.hostile import LARGE, STATES, TABLES, row_of
 
 JOBS = "job_queue"
 #: The other tables have no states.
 GROUPS = [(JOBS, state) for state in STATES] + [(table, "") for table in TABLES if table != JOBS]
-
-
-@pytest.fixture
-def foreign(alias, settings):
-    """A foreign program's own connection to the database of the queue."""
-    settings.JOBQUEUE = {"DATABASE": alias}
-    with vandal(alias) as found:
-        yield found
-        found.clear()
 
 
 def rows_with_one_hostile_value(table, state):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.worker_jobs_attacks import falter, lead_on, lead_on_atomic, report_digits
 from tests.attacks.drains import Forgery, forge, trouble_with
-from tests.attacks.hostile import JSON, NO_TEXTS, job_row, vandal
+from tests.attacks.hostile import JSON, NO_TEXTS, job_row
 
 KEY = "held"
 #: What a foreign row with the key has in a column; the rest of it is in order.
@@ -19,15 +19,6 @@ HELD = {
     "a payload that is no UTF-8": {"payload": JSON["text of FFFE in JSON"]},
     "a type that is no UTF-8": {"type": NO_TEXTS["text of FFFE"]},
 }
-
-
-@pytest.fixture
-def foreign(alias, settings):
-    """A foreign program's own connection to the database of the queue."""
-    settings.JOBQUEUE = {"DATABASE": alias}
-    with vandal(alias) as found:
-        yield found
-        found.clear()
 
 
 @pytest.mark.parametrize("state", ["queued", "completed"])
