@@ -28,7 +28,7 @@ BUSY = 1_000
 
 
 class Duties:
-    """Each chore knows when it is next due."""
+    """Each duty knows when it is next due."""
 
     def __init__(self, context: WorkerContext, types: frozenset[str]) -> None:
         self._context = context
@@ -39,7 +39,7 @@ class Duties:
 
     @property
     def due(self) -> float:
-        """When the next chore is due."""
+        """When the next duty is due."""
         return max(min(self._sweep_at, self._news_at, self._measure_at), self._context.database.out_until)
 
     def act(self) -> None:
@@ -123,7 +123,7 @@ class Duties:
 
 
 def _reap_orphans() -> None:
-    """Bury what fell to this process, if it is the first of its container: programs whose parents died."""
+    """Reap what fell to this process, if it is the first of its container: programs whose parents died."""
     if os.getpid() != 1:
         return
     with contextlib.suppress(ChildProcessError):

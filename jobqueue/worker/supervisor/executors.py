@@ -144,7 +144,7 @@ class Executors:
             self.retire(link)
             self.fill()
 
-    # Hearing
+    # Messages
 
     def watch(self, link: ExecutorLink) -> None:
         """Wait for what an executor says, and for room to say what could not be sent."""
