@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 #: These have links too, and code.
-FRONT = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+FRONT = [ROOT / one for one in ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
 
 _BLOCK = re.compile(r"^```(\{?[\w-]*\}?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
