@@ -38,7 +38,7 @@ WINDOWS = {
 
 
 class Times(NamedTuple):
-    """What half, and all but five and one in a hundred, did not exceed, in seconds; off by a tenth at most."""
+    """The 50th, 95th and 99th percentiles, in seconds, within 10 %."""
 
     p50: float | None
     p95: float | None

@@ -51,7 +51,7 @@ class Subject:
 
     @property
     def seen(self) -> str:
-        """What tells that the job is not the one any more that was looked at."""
+        """The version token that tells whether the job changed since the form was rendered."""
         return self.job.updated_at.isoformat()
 
 
