@@ -115,10 +115,10 @@ def types_of(options: WorkerOptions) -> frozenset[str]:
 def supervisor_of(options: WorkerOptions, zygote: Zygote | None) -> Supervisor:
     """Make the supervisor of a worker."""
     backend = backends.current()
-    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote, _in_thread)
+    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote, in_thread)
 
 
-def _in_thread(channel: socket.socket, plan: Plan) -> Callable[[], None]:
+def in_thread(channel: socket.socket, plan: Plan) -> Callable[[], None]:
     """Make an executor where there are no processes of their own, and return what its thread runs."""
     return Executor(channel, plan).serve
 

@@ -14,7 +14,7 @@ from tests.sql.test_plans import Explained, Steps, analyse, blocks, fill, nodes,
 
 FEW, MANY = 1_000, 50_000
 GROUPS = 20
-CAPS = Caps(group=40, error_groups=1_000, hour=2, hours=1_000)
+CAPS = Caps(group=40, groups=1_000, hour=2, hours=1_000)
 RECENT = "'2020-01-01T00:00:00.000000Z'"
 
 
@@ -41,8 +41,8 @@ def moment(alias):
 def look(backend):
     """Do all that the pages ask for."""
     found = backend.error_groups(GROUPS, CAPS)
-    assert len(found.error_groups) == GROUPS
-    assert all(group.capped and sum(group.hourly) for group in found.error_groups)
+    assert len(found.groups) == GROUPS
+    assert all(group.capped and sum(group.hourly) for group in found.groups)
     for name in ("kind-7", ""):
         assert backend.error_group(name, CAPS) is not None
         assert len(error_groups.jobs(site.get_model_admin(DeadLetter), name)) == error_groups.JOBS_SHOWN

@@ -159,8 +159,8 @@ def test_a_wake_up_with_few_descriptors_left_fails_nothing(listener, left):
 @contextmanager
 def descriptors_left(count):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = [os.dup(0)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + count + 1, limits[1]))
+    taken = [os.dup(0) for _ in range(count + 1)]  # there may be gaps, and others beyond them
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken) + 1, limits[1]))
     try:
         with suppress(OSError):
             while True:

@@ -10,6 +10,7 @@ import pytest
 from jobqueue.clock import SYSTEM
 from jobqueue.testing.contract.harness import request
 from jobqueue.worker.options import Plan, WorkerOptions
+from jobqueue.worker.start import in_thread
 from jobqueue.worker.supervisor.supervisor import Supervisor
 from tests.app.worker_jobs import hold
 from tests.app.worker_jobs_b import nap_many
@@ -110,7 +111,7 @@ def supervisor(databases):
     """A supervisor that has not begun, on a session of its own."""
     backend = make_sql_backend("postgres", None)
     backend.owns_session = True
-    made = Supervisor(backend, "postgres", WorkerOptions(), frozenset({"nap"}), Plan(1, 1), None)
+    made = Supervisor(backend, "postgres", WorkerOptions(), frozenset({"nap"}), Plan(1, 1), None, in_thread)
     yield made
     made.signals.close()
 
