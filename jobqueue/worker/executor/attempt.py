@@ -146,11 +146,9 @@ def _called(kind: JobType, running: Running) -> Any:
     try:
         value = kind.call(running.assignment, running)
     except BaseException as error:
-        if running.generation != forks.generation:
-            forks.end(error)
+        forks.end_copy(running.generation, error)
         raise
-    if running.generation != forks.generation:
-        forks.end()
+    forks.end_copy(running.generation)
     return value
 
 
@@ -158,11 +156,9 @@ async def _awaited(kind: JobType, running: Running) -> Any:
     try:
         value = await kind.call(running.assignment, running)
     except BaseException as error:
-        if running.generation != forks.generation:
-            forks.end(error)
+        forks.end_copy(running.generation, error)
         raise
-    if running.generation != forks.generation:
-        forks.end()
+    forks.end_copy(running.generation)
     return value
 
 

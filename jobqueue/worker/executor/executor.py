@@ -169,8 +169,7 @@ class Executor:
         except Interrupted as error:
             is_struck = True
             outcome = settle_failure(running, error)
-        if running.generation != forks.generation:  # code of the application's runs outside of handlers too
-            forks.end()
+        forks.end_copy(running.generation)  # code of the application's runs outside of handlers too
         if is_struck or claim in self._struck:
             self._struck.discard(claim)
             connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakMethod
 
-#: How many forks lie between the first process and this one: what began under another number is a copy here, and is to
-#: call ``end``. To compare costs less than to ask for the process id.
+#: How many forks lie between the first process and this one: what began under another number is a copy here, which
+#: ``end_copy`` ends. To compare costs less than to ask for the process id.
 generation = 0
 
 _callbacks: list[WeakMethod[Callable[[], Any]]] = []
@@ -24,6 +24,12 @@ def tell(method: Callable[[], Any]) -> None:
     """Have a method called in each child that this process forks, as long as its object is there."""
     _callbacks[:] = [one for one in _callbacks if one() is not None]
     _callbacks.append(WeakMethod(method))
+
+
+def end_copy(began_under: int, error: BaseException | None = None) -> None:
+    """End this process if it is a forked copy of what began under this generation; else do nothing."""
+    if began_under != generation:
+        end(error)
 
 
 def end(error: BaseException | None = None) -> None:
