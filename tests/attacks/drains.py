@@ -19,7 +19,7 @@ from jobqueue.ids import new_id
 from jobqueue.records import Draft
 from tests.app import worker_jobs_attacks
 from tests.attacks.hostile import QUEUES, Refused, Taken, Vandal
-from tests.attacks.isolated import Result, isolated, last_line
+from tests.attacks.isolated import Result, isolated, isolated_command, last_line
 
 assert worker_jobs_attacks
 
@@ -59,20 +59,11 @@ class Trouble:
 def drain(*options: str, seconds: float = LIMIT) -> Result:
     """Run a worker in a fork until nothing is left to do; its last word is its exit status."""
 
-    def work(tell: Callable[[Any], None]) -> None:
+    def look_twice_soon() -> None:
         SqliteBackend.second_look = timedelta(seconds=0.02)
-        try:
-            call_command(
-                "runworker", "--drain", "--processes", "0", "--skip-checks", "--poll-interval", "0.1", *options
-            )
-            tell(0)
-        except SystemExit as end:
-            tell(end.code)
-        except CommandError as error:
-            print(f"CommandError: {error}")  # noqa: T201
-            tell(error.returncode)
 
-    return isolated(work, seconds)
+    alone = ("--drain", "--processes", "0", "--skip-checks", "--poll-interval", "0.1")
+    return isolated_command("runworker", *alone, *options, seconds=seconds, prepare=look_twice_soon)
 
 
 Drain = Callable[[], Result]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.core.management import CommandError, call_command
 from django.db import connections
 
 from jobqueue.clock import SYSTEM
@@ -61,6 +62,23 @@ def isolated(work: Callable[[Callable[[Any], None]], None], seconds: float) -> R
         lines = told.read_text(encoding="utf-8").splitlines()
         hung = status is None or "Timeout (" in text
         return Result(BROKEN if status is None else status, [json.loads(line) for line in lines], text, hung)
+
+
+def isolated_command(*words: str, seconds: float, prepare: Callable[[], None] = lambda: None) -> Result:
+    """Run a management command in such a fork; the last thing that it tells is its exit status."""
+
+    def work(tell: Callable[[Any], None]) -> None:
+        prepare()
+        try:
+            call_command(*words)
+            tell(0)
+        except SystemExit as end:
+            tell(end.code)
+        except CommandError as error:
+            print(f"CommandError: {error}")  # noqa: T201
+            tell(error.returncode)
+
+    return isolated(work, seconds)
 
 
 def _wait_for(child: int, seconds: float) -> int | None:
