@@ -1,4 +1,4 @@
-"""Where jobs are kept. Chosen from the database's vendor, so that a move to Postgres is a change of DATABASES."""
+"""The backends, where jobs are kept. The vendor of the database decides which one is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KNOWN = (*BY_VENDOR.values(), "jobqueue.backends.memory.MemoryBackend")
 
 
 def current() -> Backend:
-    """Return the backend that the settings ask for; one for the whole process."""
+    """Return the backend that the settings ask for. There is one for the whole process."""
     return _made(conf.get("DATABASE"), conf.get("BACKEND"))
 
 
@@ -34,13 +34,13 @@ def shared() -> Backend | None:
 
 
 def look_up(job_id: str) -> JobRecord | None:
-    """Read a job with its history, here or where it was relayed to; it is gone here only once it is there."""
-    found, further = current().get(job_id), shared()
-    return further.get(job_id) if found is None and further is not None else found
+    """Read a job with its history, here or where it was relayed to. It is gone here only once it is there."""
+    found, further = current().jobs.get(job_id), shared()
+    return further.jobs.get(job_id) if found is None and further is not None else found
 
 
 def class_of(path: str) -> type[Backend]:
-    """Import the class that ``BACKEND`` names; raise ImproperlyConfigured, in one sentence, for what is no backend."""
+    """Import the class that ``BACKEND`` names. Raise ImproperlyConfigured, in one sentence, if it is no backend."""
     named = f"JOBQUEUE['BACKEND'] is {path!r}, which"
     try:
         found = import_string(path)

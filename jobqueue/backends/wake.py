@@ -1,4 +1,4 @@
-"""Wake-ups: a hint that jobs were committed, held back when they follow each other closely. Polling stays the truth."""
+"""Wake-ups: hints that jobs were committed. Polling finds what they miss."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from abc import ABC, abstractmethod
 
 from jobqueue.clock import SYSTEM
 
-#: A process sends at most one wake-up in this many seconds; a listener looks again so long after each, and once more
-#: after twice as long, so that what was held back is found without a timer on the producer's side.
+#: A process sends at most one wake-up in this many seconds. A worker looks again that long after each wake-up, and once
+#: more after twice as long. So it finds what was held back, and producers need no timer.
 PAUSE = 0.005
 
 
 class Producer:
-    """Says whether a wake-up may be sent now, or is covered by the one just before it."""
+    """Decides whether a wake-up is sent, or covered by the one just before it."""
 
     def __init__(self) -> None:
         self._last = float("-inf")
 
     def may_send(self) -> bool:
+        """Return whether a wake-up may be sent now."""
         now = SYSTEM.monotonic()
         if now - self._last < PAUSE:
             return False
@@ -26,12 +27,10 @@ class Producer:
 
 
 class Listener(ABC):
-    """Hears that jobs were committed."""
+    """Hears of commits."""
 
-    #: How often hear() finds what nobody announces; ``None`` where only announcements are heard.
+    #: How often ``hear`` finds commits that were not announced; ``None`` if it hears only announcements.
     look_every: float | None = None
-
-    _looks: tuple[float, ...] = ()
 
     @abstractmethod
     def fileno(self) -> int:
@@ -43,24 +42,8 @@ class Listener(ABC):
 
     @abstractmethod
     def self_test(self, timeout: float = 2.0) -> bool:
-        """Send a wake-up to itself and say whether it arrived; a transaction pooler swallows them."""
+        """Send a wake-up to itself. Return whether it arrived: a transaction pooler loses them."""
 
     @abstractmethod
     def close(self) -> None:
         """Stop listening."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait at most ``timeout`` seconds, and say whether it is worth looking for jobs.
-
-        It is after a wake-up, and again 5 and 10 milliseconds later.
-        """
-        if self._looks:
-            timeout = min(timeout, max(0.0, self._looks[0] - SYSTEM.monotonic()))
-        heard = self.hear(timeout)
-        now = SYSTEM.monotonic()
-        if heard:
-            self._looks = (now + PAUSE, now + 2 * PAUSE)
-            return True
-        due = bool(self._looks) and now >= self._looks[0]
-        self._looks = tuple(look for look in self._looks if look > now)
-        return due

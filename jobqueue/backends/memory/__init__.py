@@ -1,0 +1,7 @@
+"""The backend in memory, for tests."""
+
+from __future__ import annotations
+
+from jobqueue.backends.memory.backend import MemoryBackend
+
+__all__ = ["MemoryBackend"]

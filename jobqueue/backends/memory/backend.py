@@ -1,0 +1,294 @@
+"""The backend in memory: the whole contract in one process, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+
+from jobqueue.backends.base import Backend, Judge
+from jobqueue.backends.memory.drafts import MemoryDrafts
+from jobqueue.backends.memory.errors import MemoryErrorReader
+from jobqueue.backends.memory.jobs import MemoryJobReader
+from jobqueue.backends.memory.metrics import MemoryMetrics
+from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.backends.memory.wake import MemoryListener
+from jobqueue.backends.memory.workers import MemoryWorkerRegistry
+from jobqueue.clock import Clock
+from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost
+from jobqueue.records import (
+    Claim,
+    ClaimRequest,
+    Cycle,
+    Draft,
+    DraftReceipt,
+    Ending,
+    Extension,
+    Followed,
+    JobRecord,
+    OverdueLease,
+    PastAttempt,
+    Progress,
+    Scope,
+    Settled,
+    Settlement,
+    Sweep,
+)
+from jobqueue.states import MOVES, JobStatus, Move, target
+
+
+class MemoryBackend(Backend):
+    """A queue that ends with its process."""
+
+    tables_class = MemoryTables
+
+    def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
+        self.alias = alias
+        self._tables = self.tables_class(clock)
+        self._drafts = MemoryDrafts(self._tables)
+        self.jobs = MemoryJobReader(self._tables)
+        self.operator = MemoryOperator(self._tables)
+        self.metrics = MemoryMetrics(self._tables)
+        self.workers = MemoryWorkerRegistry(self._tables)
+        self.errors = MemoryErrorReader(self._tables)
+        self._listeners: set[MemoryListener] = set()
+
+    @property
+    def clock(self) -> Clock | None:
+        return self._tables.clock
+
+    @clock.setter
+    def clock(self, clock: Clock | None) -> None:
+        self._tables.clock = clock
+
+    # The caller's side
+
+    def atomic(self) -> AbstractContextManager[object]:
+        return self._tables.atomic()
+
+    def in_atomic(self) -> bool:
+        return self._tables.in_atomic()
+
+    def now(self) -> datetime:
+        return self._tables.now()
+
+    def on_commit(self, callback: Callable[[], object]) -> None:
+        self._tables.on_commit(callback)
+
+    def enqueue(self, drafts: Sequence[Draft]) -> list[DraftReceipt]:
+        with self._tables.atomic():
+            return [self._drafts.admit(draft) for draft in drafts]
+
+    # The worker's side
+
+    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
+        with self._tables.atomic():
+            refused, followed = self._settle_all(settlements)
+            if request is None:
+                return Cycle(refused, followed=followed)
+            first = self._ready(request)[: request.limit]
+            lapsed = [row for row in first if self._lapse(row)]
+            claims = tuple(self._take(row, owner, request) for row in first if row not in lapsed)
+            full = len(claims) == request.limit
+            return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due(), followed)
+
+    def _lapse(self, row: JobRecord) -> bool:
+        """End a queued job that came too late."""
+        late = row.expires_at is not None and row.expires_at <= self._tables.now()
+        if late:
+            self._tables.change(
+                row.id, status=target(Move.EXPIRE), end_reason="expired", completed_at=self._tables.now()
+            )
+        return late
+
+    def _ready(self, request: ClaimRequest) -> list[JobRecord]:
+        now = self._tables.now()
+        ready = [
+            row
+            for row in self._tables.jobs.values()
+            if row.status is JobStatus.QUEUED
+            and row.scheduled_at <= now
+            and row.type in request.types
+            and (request.queues is None or row.queue in request.queues)
+            and (Scope.QUEUE, row.queue) not in self._tables.pauses
+            and (Scope.TYPE, row.type) not in self._tables.pauses
+        ]
+        return sorted(ready, key=lambda row: (row.priority, row.scheduled_at, row.id))
+
+    def _next_due(self) -> timedelta | None:
+        now = self._tables.now()
+        queued = (row.scheduled_at for row in self._tables.jobs.values() if row.status is JobStatus.QUEUED)
+        return min((moment - now for moment in queued if moment > now), default=None)
+
+    def _take(self, row: JobRecord, owner: str, request: ClaimRequest) -> Claim:
+        now = self._tables.now()
+        self._tables.change(
+            row.id,
+            status=target(Move.CLAIM),
+            lease_owner=owner,
+            lease_until=now + request.lease_of(row.type),
+            started_at=now,
+            attempts=row.attempts + 1,
+            fence=row.fence + 1,
+            cancel_requested_at=None,
+            end_reason=None,
+        )
+        payload, context = self._tables.texts[row.id]
+        return Claim(
+            id=row.id,
+            type=row.type,
+            queue=row.queue,
+            priority=row.priority,
+            payload=payload,
+            payload_version=row.payload_version,
+            attempt=row.attempts + 1,
+            max_retries=row.max_retries,
+            fence=row.fence + 1,
+            scheduled_at=row.scheduled_at,
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+            timeout=row.timeout,
+            tenant=row.tenant,
+            workspace=row.workspace,
+            parent_id=row.parent_id,
+            crash_count=row.crash_count,
+            context=context,
+            owner=owner,
+        )
+
+    def _held(self, claim: Claim | Settlement | Progress) -> JobRecord | None:
+        """The fence: return the row only to the holder of its newest claim."""
+        row = self._tables.jobs.get(claim.id)
+        held = (
+            row is not None
+            and row.fence == claim.fence
+            and row.lease_owner == claim.owner
+            and row.status is JobStatus.IN_PROGRESS
+        )
+        return row if held else None
+
+    def _settle_all(self, offers: Sequence[Settlement]) -> Settled:
+        refused = tuple(one for one in offers if not self._settle(one))
+        children = [
+            child for one in offers if one.move is Move.COMPLETE and one not in refused for child in one.children
+        ]
+        return Settled(refused, tuple(self._follow(child) for child in children))
+
+    def _follow(self, child: Draft) -> Followed:
+        try:
+            return Followed(child, self._drafts.admit(child))
+        except IdempotencyMismatch as error:
+            return Followed(child, None, str(error))
+
+    def _settle(self, offer: Settlement) -> bool:
+        row = self._held(offer)
+        if row is None:
+            return False
+        now, rule, failure = self._tables.now(), MOVES[offer.move], offer.failure
+        stopped = rule.target is JobStatus.QUEUED and row.cancel_requested_at is not None
+        goes_back = rule.target is JobStatus.QUEUED and not stopped
+        moved = row.scheduled_at if offer.delay is None else now + offer.delay
+        self._tables.change(
+            row.id,
+            status=JobStatus.FAILED if stopped else rule.target,
+            end_reason=None if goes_back else "cancelled" if stopped else offer.end_reason,
+            scheduled_at=moved if goes_back else row.scheduled_at,
+            started_at=None if goes_back else row.started_at,
+            completed_at=None if goes_back else now,
+            result=None if offer.result is None else json.loads(offer.result),
+            error=failure.message if failure and failure.message else row.error,
+            error_fingerprint=failure.fingerprint if failure and failure.fingerprint else row.error_fingerprint,
+            attempts=row.attempts - rule.refunds,
+            crash_count=row.crash_count + (offer.move is Move.QUARANTINE),
+            progress=row.progress if offer.progress is None else json.loads(offer.progress),
+            lease_owner=None,
+            lease_until=None,
+            history=row.history if failure is None else (*row.history, _past(row, offer, now)),
+        )
+        return True
+
+    def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
+        if not self.in_atomic():
+            raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
+        settled = self._settle_all([settlement])
+        if settled.refused:
+            raise LeaseLost(settlement.id, settlement.fence)
+        return settled.followed
+
+    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+        with self._tables.atomic():
+            held = {claim: row for claim in claims if (row := self._held(claim)) is not None}
+            for row in held.values():
+                self._tables.change(row.id, lease_until=self._tables.now() + lease)
+            return Extension(
+                lost=tuple(claim for claim in claims if claim not in held),
+                cancelled=tuple(claim for claim, row in held.items() if row.cancel_requested_at is not None),
+            )
+
+    def review(self, claims: Sequence[Claim]) -> Extension:
+        with self._tables.lock:
+            held = {claim: row for claim in claims if (row := self._held(claim)) is not None}
+            return Extension(
+                lost=tuple(claim for claim in claims if claim not in held),
+                cancelled=tuple(claim for claim, row in held.items() if row.cancel_requested_at is not None),
+            )
+
+    def held_by(self, owner: str) -> list[tuple[str, int]]:
+        with self._tables.lock:
+            running = (row for row in self._tables.jobs.values() if row.status is JobStatus.IN_PROGRESS)
+            return [(row.id, row.fence) for row in running if row.lease_owner == owner]
+
+    def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
+        with self._tables.atomic():
+            for one in reports:
+                if self._held(one):
+                    self._tables.change(one.id, progress=json.loads(one.report))
+        return ()
+
+    def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
+        with self._tables.atomic():
+            now = self._tables.now()
+            queued = [row for row in self._tables.jobs.values() if row.status is JobStatus.QUEUED]
+            late = [row.id for row in queued if row.expires_at is not None and row.expires_at <= now][:limit]
+            for job_id in late:
+                self._lapse(self._tables.jobs[job_id])
+            running = [row for row in self._tables.jobs.values() if row.status is JobStatus.IN_PROGRESS]
+            owners = [row.lease_owner for row in running]
+            out = [row for row in running if row.lease_until is not None and row.lease_until < now][:limit]
+            ended = [judge(_overdue(row, owners.count(row.lease_owner) - 1)) for row in out]
+            for one in ended:
+                self._settle(one)
+            return Sweep(tuple(ended), tuple(late))
+
+    def wake(self) -> None:
+        for listener in list(self._listeners):
+            listener.notify()
+
+    def listen(self) -> MemoryListener:
+        listener = MemoryListener(self._listeners.discard)
+        self._listeners.add(listener)
+        return listener
+
+
+def _overdue(row: JobRecord, company: int) -> OverdueLease:
+    taken = (row.id, row.type, row.fence, row.lease_owner or "", row.attempts, row.max_retries, row.crash_count)
+    return OverdueLease(*taken, company, row.queue)
+
+
+def _past(row: JobRecord, offer: Settlement, now: datetime) -> PastAttempt:
+    failure = offer.failure
+    if failure is None:
+        raise AssertionError("only an attempt that did not succeed is remembered")
+    return PastAttempt(
+        fence=row.fence,
+        attempt=row.attempts,
+        owner=offer.owner,
+        ending=Ending(failure.ending),
+        error_class=failure.error_class,
+        message=failure.message,
+        traceback=failure.traceback,
+        duration=failure.duration,
+        ended_at=now,
+    )

@@ -1,0 +1,84 @@
+"""The tables in memory, and their transactions."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from jobqueue.clock import SYSTEM, Clock
+from jobqueue.records import JobRecord, PauseRecord, Scope
+from jobqueue.states import ACTIVE
+
+logger = logging.getLogger("jobqueue")
+
+
+class MemoryTables:
+    """Rows under one lock: every transaction waits for the one before it, as on SQLite."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.jobs: dict[str, JobRecord] = {}
+        #: The payload and the context of each job, as JSON text.
+        self.texts: dict[str, tuple[str, str | None]] = {}
+        self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
+        self._callbacks: list[Callable[[], object]] = []
+        self._depth = 0
+
+    def now(self) -> datetime:
+        """Ask the clock."""
+        return (self.clock or SYSTEM).now()
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        """Open a transaction, or a savepoint in the one that is open. An exception undoes what came since."""
+        with self.lock:
+            before = dict(self.jobs), dict(self.texts), dict(self.pauses), list(self._callbacks)
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self.jobs, self.texts, self.pauses, self._callbacks = before
+                raise
+            finally:
+                self._depth -= 1
+            callbacks: list[Callable[[], object]] = []
+            if not self._depth:
+                callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            try:
+                callback()
+            except Exception:  # the rows are stored, and a failing receiver must not look like a failing commit
+                logger.exception("A callback failed after the commit")
+
+    def in_atomic(self) -> bool:
+        """Return whether a transaction is open."""
+        with self.lock:
+            return self._depth > 0
+
+    def on_commit(self, callback: Callable[[], object]) -> None:
+        """Call back after the commit."""
+        with self.atomic():
+            self._callbacks.append(callback)
+
+    def insert(self, row: JobRecord, payload: str, context: str | None) -> None:
+        """Store a new job."""
+        self.texts[row.id] = (payload, context)
+        self.jobs[row.id] = row
+
+    def change(self, job_id: str, **changes: Any) -> None:
+        """Change columns of a job."""
+        self.jobs[job_id] = replace(self.jobs[job_id], updated_at=self.now(), **changes)
+
+    def delete(self, job_id: str) -> None:
+        """Delete a job."""
+        del self.jobs[job_id], self.texts[job_id]
+
+    def unique_holder(self, key: str) -> JobRecord | None:
+        """Return the active job that has a unique key."""
+        return next((row for row in self.jobs.values() if row.unique_key == key and row.status in ACTIVE), None)

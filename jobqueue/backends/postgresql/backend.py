@@ -1,0 +1,140 @@
+"""The backend of Postgres: many workers share the table with SKIP LOCKED, in one round trip a cycle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from operator import attrgetter
+from typing import Any
+
+from django.db import OperationalError
+
+from jobqueue.backends.postgresql import statements, values
+from jobqueue.backends.postgresql.drafts import PostgresDrafts
+from jobqueue.backends.postgresql.leases import PostgresLeases
+from jobqueue.backends.postgresql.session import PostgresSession, is_locked
+from jobqueue.backends.postgresql.settlements import PostgresSettlements
+from jobqueue.backends.postgresql.wake import PostgresListener, channel_of
+from jobqueue.backends.sql.backend import SqlBackend
+from jobqueue.backends.sql.crowd import WALKED_AT_ONCE, Group
+from jobqueue.backends.sql.settlements import refused
+from jobqueue.clock import SYSTEM
+from jobqueue.durations import from_seconds
+from jobqueue.models.fields import as_utc
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
+
+#: Seconds for which turns go past locks after one that met some. It is longer than a worker waits with what was
+#: postponed, so that its next offer waits for nothing either.
+_WARY_FOR = 2.0
+
+
+class PostgresBackend(SqlBackend):
+    """Jobs in a Postgres table."""
+
+    session_class = PostgresSession
+    drafts_class = PostgresDrafts
+    settlements_class = PostgresSettlements
+    leases_class = PostgresLeases
+    session: PostgresSession
+
+    #: Until when locks of others are expected.
+    _wary_until = 0.0
+
+    def bound_silence(self, seconds: float) -> None:
+        self.session.bound_silence(seconds)
+
+    # The worker's turn
+
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        if not settlements or self.in_atomic():
+            return self._settle_and_claim(owner, settlements, request)
+        if self._wary_until <= (self.clock or SYSTEM).monotonic():
+            try:
+                return self._settle_and_claim(owner, settlements, request)
+            except OperationalError as error:
+                if not is_locked(error):
+                    self._be_wary()  # where no time-out could be set, its silence may have been a lock
+                    raise
+        return self._go_past_locks(owner, settlements, request)
+
+    def _settle_and_claim(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        plain = all(one.is_plain_completion for one in settlements)
+        if request and plain:
+            return self._complete_and_claim(owner, settlements, request)
+        with self.session.own_transaction():  # history, follow-up jobs and last reports: more than one statement
+            settled = self.settlements.store(settlements)
+            claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
+            return replace(claimed, refused=settled.refused, followed=settled.followed)
+
+    def _go_past_locks(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        """Do the same for the rows that nobody has locked; rows that are gone are nobody's."""
+        with self.session.own_transaction():
+            ids = {one.id for one in settlements}
+            locked = ids - {row[0] for row in self.session.run(statements.LOCK_FREE, {"ids": list(ids)})}
+            if locked:
+                locked = {row[0] for row in self.session.run(statements.THERE, {"ids": list(locked)})}
+            cycle = self._settle_and_claim(owner, [one for one in settlements if one.id not in locked], request)
+        if locked:
+            self._be_wary()
+        return replace(cycle, postponed=tuple(one for one in settlements if one.id in locked))
+
+    def _be_wary(self) -> None:
+        self._wary_until = (self.clock or SYSTEM).monotonic() + _WARY_FOR
+
+    def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
+        """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
+        by_group = self._crowd.is_met
+        if by_group and self._crowd.is_large and not self._crowd.is_known:
+            self._walk(request)
+        known = self._crowd.is_known
+        given: dict[str, Any] = {"owner": owner, "completions": values.completions(completions)}
+        if known:
+            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(request)])
+        if self.left_out:
+            given["left_out"] = list(self.left_out)
+        rows = self.session.run_cycle(
+            given | values.of_request(request),
+            completing=bool(completions),
+            by_group=by_group,
+            known=known,
+            sparing=bool(self.left_out),
+        )
+        claims = [self._claim(row) for row in rows if row[0] == "taken"]
+        claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
+        blocked = next(row for row in rows if row[0] == "blocked")
+        if not known:
+            self._crowd.met(blocked[statements.GROUPS] if by_group else 0, is_met=bool(blocked[statements.COUNT]))
+        accepted = {(row[1], row[statements.COUNT]) for row in rows if row[0] == "settled"}
+        lapsed = sum(row[0] == "lapsed" for row in rows)
+        if len(claims) < request.limit and (lapsed or (self._crowd.is_met and not by_group)):
+            next_due: timedelta | None = timedelta(0)
+        else:
+            next_due = next(from_seconds(row[statements.SECONDS]) for row in rows if row[0] == "next due")
+        if blocked[statements.CHOSEN] > len(claims) + lapsed:  # a trigger may leave a row as it is, and say nothing
+            self.set_aside(owner, request)
+        return self._crowd.told(Cycle(refused(completions, accepted), tuple(claims), next_due), request)
+
+    def _walk(self, request: ClaimRequest) -> None:
+        """Find the groups there are, which takes long where another program has made very many."""
+        rows = self.session.run(statements.WALK, {"most": WALKED_AT_ONCE + 1} | values.of_request(request))
+        count, wanted = rows[0][:2]
+        due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
+        self._crowd.walked(count, is_met=wanted < count, due=due, later=later)
+
+    def _claim(self, row: tuple[Any, ...]) -> Claim:
+        scheduled, created, expires, timeout, crashes = row[statements.SCHEDULED_AT :]
+        moments = [moment and as_utc(moment, self.session.connection) for moment in (scheduled, created, expires)]
+        return Claim._make((*row[1 : statements.SCHEDULED_AT], *moments, from_seconds(timeout), crashes))
+
+    # Wake-ups
+
+    def wake(self) -> None:
+        if self._producer.may_send():
+            # On the caller's own connection, after its commit: inside the transaction it would take a global lock.
+            with self.session.reporting():
+                self.session.run("SELECT pg_notify(%s, '')", [channel_of(self.session.connection)])
+
+    def listen(self) -> PostgresListener:
+        return PostgresListener(self.alias, self.session.listener_silence)

@@ -1,0 +1,165 @@
+"""The backend of both databases: the verbs of callers and workers, put together from their parts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from jobqueue.backends.base import Backend, Judge
+from jobqueue.backends.sql.crowd import Crowd
+from jobqueue.backends.sql.drafts import Drafts
+from jobqueue.backends.sql.held_claims import HeldClaims
+from jobqueue.backends.sql.leases import StoredLeases
+from jobqueue.backends.sql.obstacles import Obstacles
+from jobqueue.backends.sql.ports.errors import SqlErrorReader
+from jobqueue.backends.sql.ports.jobs import SqlJobReader
+from jobqueue.backends.sql.ports.metrics import SqlMetrics
+from jobqueue.backends.sql.ports.operator import SqlOperator
+from jobqueue.backends.sql.ports.workers import SqlWorkerRegistry
+from jobqueue.backends.sql.session import Session
+from jobqueue.backends.sql.settlements import Settlements
+from jobqueue.backends.wake import Producer
+from jobqueue.clock import Clock
+from jobqueue.errors import JobQueueError, LeaseLost
+from jobqueue.records import (
+    Claim,
+    ClaimRequest,
+    Cycle,
+    Draft,
+    DraftReceipt,
+    Extension,
+    Followed,
+    Progress,
+    Settlement,
+    Sweep,
+)
+
+
+def _kept_by(part: str, name: str) -> Any:
+    """Make a property whose value a part of the backend keeps."""
+    return property(
+        lambda self: getattr(getattr(self, part), name),
+        lambda self, value: setattr(getattr(self, part), name, value),
+    )
+
+
+class SqlBackend(Backend):
+    """A backend that keeps jobs in a table of the application's own database, through Django's connection.
+
+    A subclass that differs in one part names its own class for that part.
+    """
+
+    session_class: ClassVar[type[Session]]
+    jobs_class: ClassVar[type[SqlJobReader]] = SqlJobReader
+    operator_class: ClassVar[type[SqlOperator]] = SqlOperator
+    metrics_class: ClassVar[type[SqlMetrics]] = SqlMetrics
+    workers_class: ClassVar[type[SqlWorkerRegistry]] = SqlWorkerRegistry
+    errors_class: ClassVar[type[SqlErrorReader]] = SqlErrorReader
+    drafts_class: ClassVar[type[Drafts]]
+    settlements_class: ClassVar[type[Settlements]]
+    leases_class: ClassVar[type[StoredLeases]]
+
+    clock = _kept_by("session", "clock")
+    patience = _kept_by("session", "patience")
+    owns_session = _kept_by("session", "is_own")
+    second_look = _kept_by("leases", "second_look")
+
+    def __init__(self, alias: str, clock: Clock | None = None) -> None:
+        self.session = self.session_class(alias, clock)
+        self.jobs = self.jobs_class(self.session)
+        self.operator = self.operator_class(self.session)
+        self.metrics = self.metrics_class(self.session)
+        self.workers = self.workers_class(self.session)
+        self.errors = self.errors_class(self.session)
+        self.drafts = self.drafts_class(self.session)
+        self.settlements = self.settlements_class(self.session, self.drafts)
+        self.obstacles = Obstacles(self.session, self.jobs)
+        self.leases = self.leases_class(self.session, self.settlements, self.obstacles)
+        self.claims = HeldClaims(self.session)
+        self._crowd = Crowd()
+        self._producer = Producer()
+
+    @property
+    def alias(self) -> str:
+        """The alias of the database."""
+        return self.session.alias
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        return self.obstacles.left_out
+
+    def any_text(self) -> AbstractContextManager[None]:
+        return self.session.any_text()
+
+    def lies_in_row(self, error: Exception) -> bool:
+        return self.session.lies_in_row(error)
+
+    # The caller's side
+
+    def atomic(self) -> AbstractContextManager[object]:
+        return self.session.atomic()
+
+    def in_atomic(self) -> bool:
+        return self.session.in_atomic()
+
+    def now(self) -> datetime:
+        return self.session.now()
+
+    def on_commit(self, callback: Callable[[], object]) -> None:
+        self.session.on_commit(callback)
+
+    def enqueue(self, drafts: Sequence[Draft]) -> list[DraftReceipt]:
+        with self.session.reporting():
+            if len(drafts) == 1:
+                return [self.session.retrying(lambda: self.drafts.admit(drafts[0]))]
+            return self.session.retrying(lambda: self.drafts.admit_all(drafts)) if drafts else []
+
+    # The worker's side
+
+    def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
+        with self.session.reporting():
+            try:
+                return self.turn(owner, settlements, request)
+            except Exception as error:
+                if request is None or self.in_atomic() or not self.lies_in_row(error):
+                    raise
+                settled = self.turn(owner, settlements, None) if settlements else Cycle()
+                if not self.set_aside(owner, request):
+                    raise
+            return replace(settled, next_due=timedelta(0))
+
+    @abstractmethod
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        """Settle and claim, or fail as a whole."""
+
+    def set_aside(self, owner: str, request: ClaimRequest) -> int:
+        """Find the jobs that keep a claim from all others. Return how many there were."""
+        return self.session.transact(lambda: self.obstacles.among_due(owner, request))
+
+    def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
+        if not self.in_atomic():
+            raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
+        with self.session.reporting():
+            settled = self.session.retrying(lambda: self.settlements.store([settlement]))
+        if settled.refused:
+            raise LeaseLost(settlement.id, settlement.fence)
+        return settled.followed
+
+    def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
+        return self.leases.extend(claims, lease)
+
+    def review(self, claims: Sequence[Claim]) -> Extension:
+        return self.claims.review(claims)
+
+    def held_by(self, owner: str) -> list[tuple[str, int]]:
+        return self.claims.held_by(owner)
+
+    def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
+        return self.claims.progress(reports)
+
+    def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
+        return self.leases.sweep(judge, limit)

@@ -1,0 +1,3 @@
+"""The ports of both databases."""
+
+from __future__ import annotations

@@ -1,0 +1,131 @@
+"""The backend of SQLite: one writer at a time, so a turn that writes begins IMMEDIATE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any
+
+from jobqueue.backends.sql.backend import SqlBackend
+from jobqueue.backends.sqlite import claim_rows, lock, statements
+from jobqueue.backends.sqlite.drafts import SqliteDrafts
+from jobqueue.backends.sqlite.jobs import SqliteJobReader
+from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.session import SqliteSession
+from jobqueue.backends.sqlite.settlements import SqliteSettlements
+from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
+from jobqueue.clock import from_text, to_text
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
+
+Row = tuple[Any, ...]
+
+_AT_LEAST = timedelta(milliseconds=1)
+
+
+class SqliteBackend(SqlBackend):
+    """Jobs in a SQLite file. A worker's verbs go to the driver itself: the statements cost less than a cursor."""
+
+    session_class = SqliteSession
+    jobs_class = SqliteJobReader
+    drafts_class = SqliteDrafts
+    settlements_class = SqliteSettlements
+    leases_class = SqliteLeases
+    takes_turns = True
+    session: SqliteSession
+
+    def atomic_attempt(self) -> AbstractContextManager[None]:
+        return lock.in_turn(self.session.connection)
+
+    # The worker's turn
+
+    def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        def work() -> Cycle:
+            with self.session.write_transaction(), self.session.driver() as driver:
+                settled = self.settlements.store(settlements)
+                claims, lapsed = self._take(driver, owner, request) if request else ([], False)
+            next_due = timedelta(0) if lapsed else self._next_due(request, claims)
+            cycle = Cycle(settled.refused, tuple(claims), next_due, settled.followed)
+            return self._crowd.told(cycle, request)
+
+        if not settlements and not self._is_anything_due():
+            return Cycle(next_due=self._next_due(request, []))  # an idle turn never asks for the write lock
+        return self.session.retrying(work)
+
+    def _is_anything_due(self) -> bool:
+        with self.session.driver() as driver:
+            return bool(driver.execute(statements.IS_DUE, {"now": to_text(self.now())}).fetchone()[0])
+
+    def _take(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
+        """Take the first jobs, and end those of them that came too late. Return whether there were any of those."""
+        now = self.now()
+        written = to_text(now)
+        found = [(row[0], claim_rows.claim_of(row)) for row in self._choose(driver, owner, request, written)]
+        fresh = [(rowid, claim) for rowid, claim in found if claim_rows.is_fresh(claim, now)]
+        ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
+        rows = [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
+        if driver.executemany(statements.TAKE, rows).rowcount < len(rows):
+            raise ValueError("the database left a job as it was that was to be claimed")  # so does a trigger's IGNORE
+        if len(fresh) < len(found):
+            taken = {rowid for rowid, _ in fresh}
+            driver.executemany(
+                statements.LAPSE, [(written, written, rowid) for rowid, _ in found if rowid not in taken]
+            )
+        return [claim for _, claim in fresh], len(fresh) < len(found)
+
+    def _choose(self, driver: Connection, owner: str, request: ClaimRequest, now: str) -> list[Row]:
+        """Pick the first jobs in order that this worker may run.
+
+        A plain range is enough while all jobs at its head are such. Otherwise the claim goes group by group, until no
+        group is left that this worker has to leave alone.
+        """
+        with self.session.any_text():
+            pauses = set(driver.execute(statements.PAUSES).fetchall())
+        wanted = {"now": now, "limit": request.limit + len(self.left_out), "owner": owner}
+        if not self._crowd.is_met:
+            rows = self._open(driver.execute(statements.READY, wanted), request.limit)
+            if all(claim_rows.may_run(request, pauses, *kind) for kind in {(row[3], row[2]) for row in rows}):
+                return rows
+        if not self._crowd.is_known:
+            self._walk(driver, request, pauses, now)
+        may_be_due = [one for one in self._crowd.open_to(request) if claim_rows.may_run(request, pauses, *one[:2])]
+        return self._open(claim_rows.first_of(driver, may_be_due, wanted), request.limit)
+
+    def _walk(self, driver: Connection, request: ClaimRequest, pauses: set[tuple[str, str]], now: str) -> None:
+        """Find all groups. This takes long if another program has made very many."""
+        groups = list(claim_rows.groups(driver))
+        heads = [head for head in groups if claim_rows.may_run(request, pauses, *head[0][:2])]
+        heads.sort(key=claim_rows.in_order)
+        due = [group for group, (due_at, _id) in heads if due_at <= now]
+        later = [group for group, _first in sorted(heads, key=itemgetter(1)) if _first[0] > now]
+        self._crowd.walked(len(groups), is_met=len(heads) < len(groups), due=due, later=later)
+
+    def _open(self, rows: Iterable[Row], limit: int) -> list[Row]:
+        """Keep the first rows that are not left out."""
+        if not self.left_out:
+            return list(rows)
+        return [row for row in rows if row[claim_rows.ID] not in self.left_out][:limit]
+
+    def _next_due(self, request: ClaimRequest | None, claims: Sequence[Claim]) -> timedelta | None:
+        if request is None or len(claims) == request.limit:
+            return None
+        now = self.now()
+        with self.session.driver() as driver:
+            moments = [row[0] for row in driver.execute(statements.NEXT_DUE, {"now": to_text(now)})]
+        # Another program's moment may be coarser than ours. Then its text is later, and the moment is not.
+        return max(from_text(min(moments)) - now, _AT_LEAST) if moments else None
+
+    # Wake-ups
+
+    def wake(self) -> None:
+        if self._producer.may_send():
+            send_wake_up(self.session.connection)
+
+    def listen(self) -> SqliteListener:
+        return SqliteListener(self.alias)
+
+    def rest(self) -> None:
+        with self.session.reporting(), self.session.connection.cursor() as cursor:
+            cursor.execute("PRAGMA shrink_memory")

@@ -1,0 +1,81 @@
+"""The rows of a claim on SQLite: which are open to it, in which order, and as which values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any
+
+from jobqueue.backends.sql.crowd import Group
+from jobqueue.backends.sqlite import statements
+from jobqueue.clock import from_text
+from jobqueue.models.job import MOST_COUNTED
+from jobqueue.records import Claim, ClaimRequest
+
+Row = tuple[Any, ...]
+#: A group, and when its first job is due, with the job's id.
+Head = tuple[Group, tuple[str, str]]
+
+#: The places of two columns in a row: the row id comes first, then the columns of a claim.
+ID = 1
+SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
+
+
+def is_fresh(claim: Claim, now: datetime) -> bool:
+    """Return whether a claim came in time, and whether its fence had room to be counted."""
+    return claim.fence <= MOST_COUNTED and (claim.expires_at is None or claim.expires_at > now)
+
+
+def may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job_type: str) -> bool:
+    """Return whether a worker takes jobs of a queue and type now."""
+    wanted = job_type in request.types and (request.queues is None or queue in request.queues)
+    return wanted and not (pauses and (("queue", queue) in pauses or ("type", job_type) in pauses))
+
+
+def groups(driver: Connection) -> Iterator[Head]:
+    """Yield each group with its first job: when it is due, and its id."""
+    last = Group("", "", 0)
+    while found := driver.execute(statements.NEXT_GROUP, last).fetchone():
+        last = Group(*found[:3])
+        yield last, found[3:]
+
+
+def in_order(head: Head) -> tuple[Any, ...]:
+    """The order of claims: that of the groups' first jobs."""
+    group, first = head
+    return (group.priority, *first)
+
+
+def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]) -> list[Row]:
+    """Pick the first jobs in order from some groups, best priority first, until there are enough."""
+    chosen: list[Row] = []
+    by_priority: dict[int, list[Group]] = {}
+    for group in groups:
+        by_priority.setdefault(group.priority, []).append(group)
+    for priority in sorted(by_priority):
+        if len(chosen) >= wanted["limit"]:
+            break
+        arms = (
+            driver.execute(statements.READY_OF, wanted | {"queue": queue, "type": kind, "priority": priority})
+            for queue, kind, _ in by_priority[priority]
+        )
+        level = [row for arm in arms for row in arm]
+        chosen += sorted(level, key=itemgetter(SCHEDULED_AT, ID))
+    return chosen[: wanted["limit"]]
+
+
+def claim_of(row: Row) -> Claim:
+    """Make a claim of a row id and the claim's columns."""
+    scheduled, created, expires, timeout, crashes = row[SCHEDULED_AT:]
+    return Claim._make(
+        (
+            *row[ID:SCHEDULED_AT],
+            from_text(scheduled),
+            from_text(created),
+            from_text(expires) if expires else None,
+            timedelta(seconds=timeout) if timeout else None,
+            crashes,
+        )
+    )

@@ -1,0 +1,66 @@
+"""The session of SQLite: its write lock is waited for, and rows that can't be read are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from sqlite3 import SQLITE_ERROR, Connection
+from typing import TypeVar, cast
+
+from django.db import OperationalError
+
+from jobqueue.backends.sql.session import Session
+from jobqueue.backends.sqlite import lock, unreadable
+from jobqueue.clock import SYSTEM
+
+T = TypeVar("T")
+
+
+class SqliteSession(Session):
+    """A SQLite file. The clock is this machine's."""
+
+    def now(self) -> datetime:
+        return (self.clock or SYSTEM).now()
+
+    def retrying(self, work: Callable[[], T]) -> T:
+        """Wait for the write lock. If a live job can't be read, make dead letters of all such jobs, and try again.
+
+        One such row at the head of the queue would fail every claim. A caller's transaction is left alone: what is
+        wrong with other jobs is no part of it.
+        """
+        try:
+            return lock.retrying(self.connection, work, self.patience)
+        except OperationalError as error:
+            if self.in_atomic() or not unreadable.is_told_by(error):
+                raise
+        lock.retrying(self.connection, lambda: unreadable.end_all(self.connection, self.now()))
+        return lock.retrying(self.connection, work, self.patience)
+
+    @contextmanager
+    def write_transaction(self) -> Iterator[None]:
+        with lock.immediate(self.connection), self.atomic():
+            yield
+
+    @contextmanager
+    def driver(self) -> Iterator[Connection]:
+        """Give the driver's connection: short statements cost less there than a cursor of Django's."""
+        connection = self.connection
+        connection.validate_no_broken_transaction()  # as a cursor does: what follows would be rolled back
+        connection.ensure_connection()
+        with connection.wrap_database_errors:
+            yield cast(Connection, connection.connection)
+
+    def any_text(self) -> AbstractContextManager[None]:
+        return unreadable.read_as(self.connection, unreadable.AS_FAR_AS_TEXT)
+
+    def true_text(self) -> AbstractContextManager[None]:
+        return unreadable.read_as(self.connection, str)
+
+    def is_missing_table(self, error: Exception) -> bool:
+        return "no such table: job_queue" in str(error)
+
+    def lies_in_row(self, error: Exception) -> bool:
+        code = getattr(error.__cause__, "sqlite_errorcode", None)
+        is_plain = code == SQLITE_ERROR and not self.is_missing_table(error)  # a trigger's computation may fail so
+        return super().lies_in_row(error) or is_plain or unreadable.is_told_by(error)
