@@ -1,4 +1,4 @@
-"""The only callers of the system clock, and how a moment is written as text."""
+"""The system clock and the text form of moments. Nothing else in this package reads the clock."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time; tests bring their own."""
+    """A source of time, which tests replace."""
 
     def now(self) -> datetime:
-        """Tell the moment, aware and in UTC."""
+        """Return the current moment, aware and in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Tell the seconds since some fixed point; never goes back."""
+        """Return the seconds since a fixed point. Never goes back."""
         ...
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)  # noqa: TID251 - here and nowhere else
@@ -31,18 +31,18 @@ class SystemClock:
 
 SYSTEM: Clock = SystemClock()
 
-#: A monotonic moment that does not come.
+#: A monotonic moment that is never reached.
 NEVER = float("inf")
 
 
 def to_text(moment: datetime) -> str:
-    """Write an aware moment as ``YYYY-MM-DDTHH:MM:SS.ffffffZ``, so that text order is time order."""
+    """Return an aware moment as ``YYYY-MM-DDTHH:MM:SS.ffffffZ``, a form whose text order is the order of time."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def from_text(text: str) -> datetime:
-    """Read what ``to_text`` or a foreign program wrote; always aware, in UTC."""
+    """Parse the text of a moment, also if another program wrote it. Returns an aware datetime in UTC."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

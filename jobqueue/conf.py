@@ -1,6 +1,6 @@
-"""The settings dict ``JOBQUEUE``: every key, its default, and what it accepts.
+"""The ``JOBQUEUE`` settings: every key, its default and the values it accepts.
 
-A value is read when it is first asked for, and kept; ``override_settings`` has it read anew.
+A value is read at its first use and cached. ``override_settings`` clears the cache.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from django.core.signals import setting_changed
 
 from jobqueue.policy.nearest import did_you_mean
 
-#: The tag of the system checks that judge what is here.
+#: The tag of the system checks.
 CHECKS = "jobqueue"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of ``JOBQUEUE``: its default, whether a value will do, and what would."""
+    """A key of ``JOBQUEUE``: its default, a test for valid values, and their description."""
 
     default: Any
     accepts: Callable[[Any], bool]
@@ -75,55 +75,57 @@ def _is_long(value: Any) -> bool:
 
 
 SETTINGS: dict[str, Setting] = {
-    # Which entry of DATABASES holds the queue. Anything but the application's own gives up the shared transaction.
+    # The entry of DATABASES that holds the queue. Only the application's own database shares transactions with it.
     "DATABASE": Setting("default", _is_text, "the alias of an entry in DATABASES"),
-    # Which entry of DATABASES the jobs stored here are relayed to, to be run there; None has them run from here.
+    # The entry of DATABASES that jobs are relayed to and run from. None: they are run from here.
     "RELAY_TO": Setting(None, lambda value: value is None or _is_text(value), "None or an alias in DATABASES"),
-    # The dotted path of a backend class; None takes the one made for the database's vendor.
+    # The dotted path of a backend class. None: the backend for the database's vendor.
     "BACKEND": Setting(None, lambda value: value is None or _is_text(value), "None or a dotted path"),
-    # A payload says what to do and refers to what it needs; what is larger belongs in a table or a file.
+    # A payload refers to the data it needs. Larger data belongs in a table or a file.
     "MAX_PAYLOAD_BYTES": Setting(262_144, _is_bytes, "a whole number of bytes, at most 64 MiB"),
-    # A result is read by people and by the admin.
+    # A result is for people and the admin to read.
     "MAX_RESULT_BYTES": Setting(262_144, _is_bytes, "a whole number of bytes, at most 64 MiB"),
-    # How long a write waits for SQLite's only write lock before DatabaseBusy.
+    # How long a write waits for SQLite's only write lock before it raises DatabaseBusy.
     "BUSY_TIMEOUT": Setting(30.0, _is_seconds, "seconds, above 0 and below a day"),
-    # How long an attempt may take whose type says nothing of it: long enough for honest work, short enough that a hung
-    # job is noticed.
+    # The time limit of attempts whose type doesn't set one: long enough for most jobs, short enough to notice a hung
+    # job.
     "TIMEOUT": Setting(300.0, _is_seconds, "seconds, above 0 and below a day"),
-    # How many jobs may wait in one queue before `jobqueue status` calls it an error; at 80 % it warns. None is refused.
-    "CAPACITY": Setting(10_000, _is_capacity, "a whole number of jobs, from 1 on"),
-    # Whether web processes start a worker beside them; most deployments have one of its own, which is independent.
+    # How many jobs may wait in one queue before `jobqueue status` reports an error. It warns at 80 %. No job is
+    # refused.
+    "CAPACITY": Setting(10_000, _is_capacity, "a whole number of jobs, at least 1"),
+    # Whether web processes start a worker. Most deployments run workers as services of their own.
     "EMBEDDED": Setting(False, lambda value: type(value) is bool, "True or False"),
-    # How the log of a worker is written: as sentences for people, or as one JSON object a line for machines.
+    # The format of a worker's log: sentences for people, or one JSON object a line for machines.
     "LOG_FORMAT": Setting("text", lambda value: value in ("text", "json"), "'text' or 'json'"),
-    # Where the wake-up sockets for SQLite live; None takes a private folder in the system's runtime directory.
-    "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of a folder that is there"),
-    # What follows is read by the apps of jobqueue.contrib alone.
+    # The folder of the wake-up sockets for SQLite. None: a private folder in the system's runtime directory.
+    "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of an existing folder"),
+    # The rest is for the apps of jobqueue.contrib.
     #
-    # The folder that file jobs cannot leave. None: there is none, and every file job is refused.
+    # The folder that file jobs cannot leave. None: every file job is refused.
     "FILES_ROOT": Setting(None, _is_folder, "None or the absolute path of a folder"),
-    # The management commands that run_command runs. None by default: a row in a table shall not name what is run.
+    # The management commands that run_command may run. Empty by default: a row in a table must not choose what is run.
     "COMMANDS": Setting((), _is_names, "a list of names of management commands"),
-    # How much of a command's output is kept, its end: enough to see what it did, and what it complained of last.
+    # How many bytes from the end of a command's output are kept.
     "COMMAND_OUTPUT_BYTES": Setting(16_384, _is_bytes, "a whole number of bytes, at most 64 MiB"),
-    # Whether a command that can be queued is queued where no terminal is attached, as in hooks and cron. Off: a script
-    # that waits for what the command did would go on too early.
+    # Whether a command that can be queued is queued if no terminal is attached, as in hooks and cron. If off, it runs
+    # at once, so that a script can wait for it.
     "COMMANDS_UNATTENDED": Setting(True, lambda value: isinstance(value, bool), "True or False"),
-    # Private networks that webhooks may reach; addresses in them may also be spoken to without TLS.
+    # Private networks that webhooks may reach, also without TLS.
     "WEBHOOK_NETWORKS": Setting((), _is_networks, "a list of networks such as '10.0.0.0/8'"),
-    # How long one delivery may take from the connection to the last byte of the answer: receivers should queue, too.
+    # The time limit of a delivery, from the connection to the last byte of the answer.
     "WEBHOOK_TIMEOUT": Setting(10.0, _is_seconds, "seconds, above 0 and below a day"),
-    # How much of an answer is read and kept: enough for an error message, and nothing for who sends without end.
+    # How much of an answer is read and kept: enough for an error message, and a bound on endless answers.
     "WEBHOOK_ANSWER_BYTES": Setting(1_024, _is_bytes, "a whole number of bytes, at most 64 MiB"),
-    # After how many failures in a row an endpoint is disabled, and over how long they must stretch: an outage of
-    # minutes disables none, however busy it is.
+    # An endpoint is disabled after this many failures in a row, if they span at least this time. A short outage
+    # disables
+    # no endpoint, however busy it is.
     "WEBHOOK_MAX_FAILURES": Setting(20, _is_count, "a whole number from 1 to 1,000,000"),
     "WEBHOOK_FAILING_FOR": Setting(3_600.0, _is_long, "seconds, at most ten years"),
-    # How long the secret before the last one signs too, so that receivers can change over.
+    # How long the previous secret is used beside the current one, so that receivers can change over.
     "WEBHOOK_ROTATION": Setting(86_400.0, _is_long, "seconds, at most ten years"),
     # How long the log of deliveries is kept.
     "WEBHOOK_LOG_FOR": Setting(2_592_000.0, _is_long, "seconds, at most ten years"),
-    # What sends the queued e-mails: the path of a backend, or its alias where MAILERS is set.
+    # The backend that sends queued e-mails: a dotted path, or an alias if MAILERS is set.
     "EMAIL_VIA": Setting(
         "django.core.mail.backends.smtp.EmailBackend", _is_text, "the dotted path of an e-mail backend, or its alias"
     ),
@@ -140,7 +142,7 @@ def given() -> dict[str, Any]:
 
 @cache
 def get(key: str) -> Any:
-    """Return a setting's value; a value that will not do stops the caller with one sentence."""
+    """Return a setting's value. Raise ImproperlyConfigured if it is invalid."""
     setting = SETTINGS[key]
     value = given().get(key, setting.default)
     if not setting.accepts(value):
@@ -149,30 +151,30 @@ def get(key: str) -> Any:
 
 
 def complaint(key: str, value: Any) -> str:
-    """Say what is wrong with a value."""
+    """Return a sentence that says what is wrong with a value."""
     return f"JOBQUEUE[{key!r}] must be {SETTINGS[key].wants}, not {value!r}."
 
 
 def unknown_keys() -> list[Any]:
-    """List the keys that do not exist."""
+    """Return the keys of ``settings.JOBQUEUE`` that are not settings of this package."""
     return [key for key in given() if key not in SETTINGS]
 
 
 def refuse_unknown_keys() -> None:
-    """Stop who begins to use the queue where a misspelt key would leave its default in force unseen."""
+    """Raise ImproperlyConfigured for a misspelt key, whose default would otherwise apply unnoticed."""
     for key in unknown_keys():
         raise ImproperlyConfigured(f"JOBQUEUE has the unknown key {key!r}. {did_you_mean(key, SETTINGS)}")
 
 
 def mistakes() -> Iterator[tuple[str, Any]]:
-    """Yield the known keys whose values will not do."""
+    """Yield the known keys with invalid values."""
     for key, value in given().items():
         if key in SETTINGS and not SETTINGS[key].accepts(value):
             yield key, value
 
 
 def is_sound() -> bool:
-    """Whether each key exists and has a value that will do."""
+    """Return whether all keys are known and all values valid."""
     try:
         return not unknown_keys() and not [*mistakes()]
     except ImproperlyConfigured:

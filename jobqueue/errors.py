@@ -1,4 +1,4 @@
-"""What can go wrong, and what a handler may say instead of returning.
+"""The exceptions: errors, and the verdicts that a handler raises instead of returning.
 
 JobQueueError                    do not raise it directly
 ├── InvalidHandler               a function that cannot become a handler
@@ -7,7 +7,7 @@ JobQueueError                    do not raise it directly
 ├── InvalidOption                an enqueue option outside its bounds
 ├── PayloadRefused               a payload that cannot be stored
 │   └── PayloadUnfit             … because it does not fit its type's form
-├── NotEditable                  a job type whose payloads are not to be edited
+├── NotEditable                  a job type whose payloads cannot be edited
 ├── PayloadInvalid               a stored payload that its handler cannot read
 │   └── PayloadTooNew            … because a newer release wrote it
 ├── ResultRefused                a result that cannot be stored
@@ -19,13 +19,13 @@ JobQueueError                    do not raise it directly
 ├── RelayInCircle                RELAY_TO leads back to the database that the jobs are in
 └── DatabaseBusy                 SQLite would not give the write lock
 
-Verdict                          raised by a handler to say what its attempt comes to
-├── Retry                        again later, by the policy or after the delay given
+Verdict                          raised by a handler to decide how its attempt ends
+├── Retry                        again later, by the policy or after the given delay
 ├── Snooze                       later, without using up an attempt
 ├── Discard                      never again: a dead letter at once
-└── Cancel                       stop by wish: failed, and not counted as a failure
+└── Cancel                       stop on request: failed, but not counted as a failure
 
-Interrupted                      raised in a handler that shall stop; let it pass
+Interrupted                      raised in a handler that must stop; do not catch it
 """
 
 from __future__ import annotations
@@ -34,21 +34,19 @@ from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from enum import StrEnum
-from math import isfinite
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.utils import OperationalError
 
-#: Far beyond any sense, and far from where dates overflow.
-LONGEST_DURATION = timedelta(days=3650)
+from jobqueue import durations
 
 
 class JobQueueError(Exception):
-    """The root of this package's errors; do not raise it directly."""
+    """The base class of this package's errors. Do not raise it directly."""
 
 
 class InvalidHandler(JobQueueError, ImproperlyConfigured):
-    """A function or its options cannot make a handler."""
+    """A function or its options can't make a handler."""
 
 
 class DuplicateJobType(InvalidHandler):
@@ -62,7 +60,7 @@ class DuplicateJobType(InvalidHandler):
 
 
 class UnknownJobType(JobQueueError, LookupError):
-    """No handler has the name; the message offers the nearest ones."""
+    """No handler has the name. The message suggests the nearest ones."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self.name = name
@@ -72,7 +70,7 @@ class UnknownJobType(JobQueueError, LookupError):
 
 
 class InvalidOption(JobQueueError, ValueError):
-    """An option of a handler or of one enqueue is outside its bounds; the message names both."""
+    """An option of a handler or of an enqueue is outside its bounds. The message names both."""
 
     def __init__(self, option: str, complaint: str) -> None:
         self.option = option
@@ -80,25 +78,19 @@ class InvalidOption(JobQueueError, ValueError):
 
 
 def duration(value: object, name: str) -> timedelta:
-    """Read seconds or a timedelta; a negative one, or one beyond LONGEST_DURATION, is refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, timedelta)):
-        raise InvalidOption(name, f"must be seconds or a timedelta, got {type(value).__name__}")
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, float) and not isfinite(seconds):
-        raise InvalidOption(name, f"must be a length of time, got {value!r}")
-    if seconds < 0:
-        raise InvalidOption(name, f"must not be negative, got {value!r}")
-    if seconds > LONGEST_DURATION.total_seconds():
-        raise InvalidOption(name, f"must be at most {LONGEST_DURATION.days} days, got {value!r}")
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
+    """Return seconds or a timedelta as a timedelta. Raise InvalidOption if it is negative or above LONGEST_DURATION."""
+    try:
+        return durations.read(value)
+    except ValueError as error:
+        raise InvalidOption(name, str(error)) from None
 
 
 class PayloadRefused(JobQueueError, ValueError):
-    """A payload cannot be stored: too large, or not the same after a trip through JSON."""
+    """A payload can't be stored: it is too large, or a round trip through JSON changes it."""
 
 
 class PayloadUnfit(PayloadRefused):
-    """An edited payload does not fit its type's form; ``complaints`` are pairs of place and words, without secrets."""
+    """An edited payload doesn't fit its type's form. ``complaints`` are pairs of field and message, without secrets."""
 
     def __init__(self, complaints: Iterable[tuple[str, str]]) -> None:
         self.complaints = tuple(complaints)
@@ -107,26 +99,26 @@ class PayloadUnfit(PayloadRefused):
 
 
 class NotEditable(JobQueueError):
-    """The payloads of a job type are not to be edited: its handler says ``editable=False``."""
+    """The payloads of a job type can't be edited: its handler has ``editable=False``."""
 
     def __init__(self, job_type: str) -> None:
-        super().__init__(f"Payloads of the job type {job_type!r} are not to be edited; its handler says so.")
+        super().__init__(f"Payloads of the job type {job_type!r} cannot be edited: its handler has editable=False.")
 
 
 class PayloadInvalid(JobQueueError):
-    """A stored payload cannot be read by the handler; trying again would not help. Carries no payload values."""
+    """The handler can't read a stored payload, and a retry would not help. Contains no values of the payload."""
 
 
 class PayloadTooNew(PayloadInvalid):
-    """A newer release wrote the payload; a worker of that release can read it."""
+    """A newer release wrote the payload. A worker of that release can read it."""
 
 
 class ResultRefused(JobQueueError, ValueError):
-    """A handler's result cannot be stored: too large, or not the same after a trip through JSON."""
+    """A handler's result can't be stored: it is too large, or a round trip through JSON changes it."""
 
 
 class IdempotencyMismatch(JobQueueError):
-    """The key already belongs to a job of another type, so this work would be lost."""
+    """The key already belongs to a job of another type, so the new job would be lost."""
 
     def __init__(self, key: str, existing_id: str, existing_type: str, wanted_type: str) -> None:
         self.key, self.existing_id = key, existing_id
@@ -137,7 +129,7 @@ class IdempotencyMismatch(JobQueueError):
 
 
 class JobNotFound(JobQueueError, LookupError):
-    """No job has that id: it was purged, pruned, or never committed."""
+    """No job has that id: it was purged or pruned, or it was never committed."""
 
     def __init__(self, job_id: str) -> None:
         self.job_id = job_id
@@ -145,7 +137,7 @@ class JobNotFound(JobQueueError, LookupError):
 
 
 class JobFailed(JobQueueError):
-    """The job that was waited for did not complete."""
+    """The job that the caller waited for did not complete."""
 
     def __init__(self, job_id: str, job_type: str, status: str, error: str) -> None:
         self.job_id, self.status, self.error = job_id, status, error
@@ -154,7 +146,7 @@ class JobFailed(JobQueueError):
 
 
 class LeaseLost(JobQueueError):
-    """The claim is no longer ours: the job was swept, cancelled, settled or claimed anew; nothing was changed."""
+    """The claim is no longer held: the job was swept, cancelled, settled or claimed again. Nothing was changed."""
 
     def __init__(self, job_id: str, fence: int) -> None:
         self.job_id, self.fence = job_id, fence
@@ -170,29 +162,29 @@ class NotMigrated(JobQueueError, ImproperlyConfigured):
 
 
 class RelayInCircle(JobQueueError, ImproperlyConfigured):
-    """Jobs would be relayed to where they are: by another name, or to a copy of it."""
+    """Jobs would be relayed to the database they are in, under another name or as a copy."""
 
     def __init__(self, alias: str) -> None:
         super().__init__(
-            f"Nothing is relayed: {alias!r}, which JOBQUEUE['RELAY_TO'] names, is the database that the jobs are in, "
-            "by another name, or a copy of it. Name another database, or leave RELAY_TO out to run the jobs there. "
+            f"Nothing is relayed: JOBQUEUE['RELAY_TO'] names {alias!r}, which is the database that the jobs are in, "
+            "under another name, or a copy of it. Name another database, or leave RELAY_TO out to run the jobs there. "
             "In a copy, empty the table job_queue_relay."
         )
 
 
 class DatabaseBusy(JobQueueError, OperationalError):
-    """SQLite would not give the write lock in time, or refused it at once to a deferred transaction.
+    """SQLite didn't give the write lock in time, or refused it at once to a deferred transaction.
 
-    On Postgres a worker's own session has waited too long for what others have locked.
+    On Postgres, a worker's own session has waited too long for a lock.
     """
 
 
 class Verdict(Exception):
-    """What a handler says of its own attempt; do not raise it directly."""
+    """A handler's decision about its own attempt. Do not raise it directly."""
 
 
 class Retry(Verdict):
-    """Run the job again: after ``delay`` if given, by the type's policy otherwise. Uses up the attempt."""
+    """Run the job again, after ``delay`` if given, otherwise by the type's policy. Uses up the attempt."""
 
     def __init__(self, delay: timedelta | float | None = None, reason: str = "") -> None:
         self.delay = None if delay is None else duration(delay, "delay")
@@ -200,7 +192,7 @@ class Retry(Verdict):
 
 
 class Snooze(Verdict):
-    """Run the job again after ``delay``; the attempt is not counted."""
+    """Run the job again after ``delay``. The attempt isn't counted."""
 
     def __init__(self, delay: timedelta | float, reason: str = "") -> None:
         self.delay = duration(delay, "delay")
@@ -215,14 +207,14 @@ class Discard(Verdict):
 
 
 class Cancel(Verdict):
-    """Stop the job by wish: it ends as failed, stays retriable, and no success rate counts it."""
+    """Stop the job on request: it ends as failed, can be retried, and doesn't count in the success rate."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or "cancelled by its handler")
 
 
 class StopReason(StrEnum):
-    """Why a handler shall stop."""
+    """The reason why a handler must stop."""
 
     TIME_LIMIT = "its time is up"
     CANCELLED = "it was cancelled"
@@ -231,9 +223,9 @@ class StopReason(StrEnum):
 
 
 class Interrupted(BaseException):
-    """Raised in a handler that shall stop; clean up and let it pass, for what it stands for is settled elsewhere.
+    """Raised in a handler that must stop. Clean up and re-raise it: the job's outcome is settled elsewhere.
 
-    Not an ``Exception``, so that a handler that catches those to go on with its work does not catch it too.
+    It isn't an ``Exception``, so that ``except Exception`` in a handler doesn't catch it.
     """
 
     def __init__(self, reason: StopReason = StopReason.TIME_LIMIT) -> None:
@@ -241,4 +233,4 @@ class Interrupted(BaseException):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"The attempt shall stop: {self.reason}."
+        return f"The attempt must stop: {self.reason}."

@@ -1,7 +1,7 @@
-"""JSON that another program may have written: read within bounds, and never with an error.
+"""A bounded reader for JSON that other programs may have written.
 
-A database takes JSON that Python can't read: nested so deeply that the C decoder overruns its stack where a library has
-raised the recursion limit, or with numbers of thousands of digits. All such text is read here.
+A database accepts JSON that Python can't read: text nested so deeply that the C decoder overruns its stack if a library
+has raised the recursion limit, or numbers of thousands of digits. All such text is read here.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from json import JSONDecoder
 from math import isinf
 from typing import Any, NoReturn
 
-#: Levels of nesting: as many as pydantic reads, and few enough for code that calls itself for each of them.
+#: Levels of nesting: pydantic's limit, and few enough for recursive code.
 DEEPEST = 200
-#: Characters; as many bytes are what the settings of sizes allow at most.
+#: Characters. The settings for sizes allow at most as many bytes.
 LONGEST = 64 * 1024 * 1024
-#: Digits of one number: Python's own limit, which a library may lift. Reading more takes quadratic time.
+#: Digits of one number: Python's default limit, which a library may lift. Reading takes quadratic time.
 MOST_DIGITS = 4_300
 
-#: The decoder's C stack holds as many levels, and many more.
+#: A recursion limit at which the decoder's C stack can't overflow.
 _SAFE_RECURSION = 3_000
-#: As many levels are taken away at the price of counting one.
+#: Removing this many levels costs as much as counting one.
 _QUICK_LEVELS = 8
 _STEPS = {"[": 1, "]": -1}
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NO_BRACKET = re.compile(r"[^\[\]{}]++")
-#: What may be more than a float holds. Python would make an infinity of it, which is no JSON.
+#: Numbers that may be too large for a float. Python would read them as infinity, which JSON doesn't have.
 _MAY_BE_HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?<![0-9])[0-9]{309}")
 _MANY_DIGITS = re.compile(rf"(?<![0-9])[0-9]{{{MOST_DIGITS + 1}}}")
 
 
 class Unreadable(str):
-    """What stands for JSON that isn't read: words that say ``why``, beside the ``text`` that was stored."""
+    """A placeholder for JSON that can't be read: a text that says ``why``, with the stored ``text``."""
 
     __slots__ = ("text", "why")
     text: str
@@ -48,15 +48,15 @@ class Unreadable(str):
 
 
 def obstacle(text: str, *, makes_numbers: bool = True) -> str:
-    """Say why a text is not to be given to a decoder, or to one that leaves numbers as they are written."""
+    """Return why a text must not reach a decoder, or an empty string. Without ``makes_numbers``, digits don't count."""
     if len(text) > LONGEST:
         return f"its {len(text):,} characters are more than {LONGEST:,}"
     return _excess(text, makes_numbers=makes_numbers)
 
 
 def _excess(text: str, *, makes_numbers: bool) -> str:
-    """Say what there is too much of in a text, beside its length."""
-    # Nearly all there is passes by these, at the price of two quick looks through the text.
+    """Return which bound other than its length a text exceeds, or an empty string."""
+    # These two quick scans let nearly all texts pass.
     may_be_deep = text.count("[") + text.count("{") > DEEPEST
     may_be_long = makes_numbers and len(text) > MOST_DIGITS and _MANY_DIGITS.search(text)
     if not (may_be_deep or may_be_long):
@@ -68,9 +68,9 @@ def _excess(text: str, *, makes_numbers: bool) -> str:
 
 
 def read(text: object, numbers: Callable[[str], Any] | None = None) -> Any:
-    """Decode JSON text, or make it ``Unreadable``; ``numbers`` makes something else of each number as it is written."""
+    """Decode JSON text, or return ``Unreadable``. ``numbers`` converts the text of each number."""
     if not isinstance(text, str):
-        return Unreadable("it is no text", repr(text))
+        return Unreadable("it is not text", repr(text))
     try:
         return decoded(text, numbers)
     except ValueError as error:
@@ -78,14 +78,14 @@ def read(text: object, numbers: Callable[[str], Any] | None = None) -> Any:
 
 
 def decoded(text: str, numbers: Callable[[str], Any] | None = None) -> Any:
-    """Decode JSON text. Raises ValueError, which says why, for what is not JSON or goes beyond the bounds."""
+    """Decode JSON text. Raises ValueError, which says why, if it isn't JSON or exceeds the bounds."""
     if why := obstacle(text, makes_numbers=numbers is None):
         raise ValueError(why)
     return _decoded(text, numbers)
 
 
 def decoded_quickly(text: str) -> Any:
-    """Decode JSON text of any length; it is only looked through where Python's own limits are no guard."""
+    """Decode JSON text of any length. It is scanned first only if Python's own limits were lifted."""
     is_guarded = sys.getrecursionlimit() <= _SAFE_RECURSION and 0 < sys.get_int_max_str_digits() <= MOST_DIGITS
     if not is_guarded and (why := _excess(text, makes_numbers=True)):
         raise ValueError(why)
@@ -120,7 +120,7 @@ def _refused(constant: str) -> NoReturn:
 
 def _is_deep(bare: str) -> bool:
     brackets = _NO_BRACKET.sub("", bare).replace("{", "[").replace("}", "]")
-    # Most JSON is broad and not deep: a few levels of pairs, taken away from the inside, leave little to count.
+    # Most JSON is broad, not deep: removing a few levels of pairs from the inside leaves little to count.
     for _level in range(_QUICK_LEVELS):
         brackets = brackets.replace("[]", "")
     return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST - _QUICK_LEVELS

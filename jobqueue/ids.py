@@ -1,6 +1,7 @@
-"""ULIDs that sort by creation (within a millisecond, over threads and forks, whatever the clock), and worker names.
+"""Job ids and worker names.
 
-Rows of other programs have ids of any text; :func:`portable` makes of those what may leave the database.
+Ids are ULIDs that sort by creation, also within a millisecond, across threads and forks, and if the clock goes back.
+Rows of other programs may have any text as an id; :func:`portable` makes a safe name of it.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ from ulid.base32 import ENCODE
 from jobqueue.clock import SYSTEM, Clock
 
 _RANDOM_BITS = 80
-# Within a millisecond only the last 40 bits, eight letters, count up: what stands before them is written once.
+# Within a millisecond only the last 40 bits, eight letters, count up. The letters before them are written once.
 _TAIL_LENGTH = 8
 _TAIL = (1 << 5 * _TAIL_LENGTH) - 1
 _TOP = (_TAIL + 1) >> 1
-#: Of the 26 letters of a ULID, those eighteen, two at a time.
+#: Shifts of the first 18 of the 26 letters, two at a time.
 _FRONT_SHIFTS = range(80, -1, -10)
 _PAIRS = [one + other for one in ENCODE for other in ENCODE]
+ULID_LENGTH = 26
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_BEGINNING = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
 
 
 class UlidFactory:
-    """Makes ULIDs, each greater than the one before it in this process and in the process it was forked from."""
+    """A source of ULIDs, each greater than the previous one in this process and in the process it was forked from."""
 
     def __init__(self, clock: Clock = SYSTEM) -> None:
         self._clock = clock
@@ -49,16 +52,16 @@ class UlidFactory:
             return self._head + _letters(self._random & _TAIL)
 
     def after_fork(self) -> None:
-        """Leave the parent's sequence: a child that counted on from it would repeat the parent's ids."""
+        """Start a new sequence: a child that continued the parent's would repeat its ids."""
         self._lock = Lock()
         self._start(self._millisecond + 1)
 
     def _start(self, millisecond: int) -> None:
-        # The tail's top bit stays clear, so that a burst within one millisecond has room to count up.
+        # The tail's top bit stays clear, so that a burst within one millisecond can count up.
         dice = int.from_bytes(os.urandom(10), "big") & ~_TOP
         front = (millisecond << _RANDOM_BITS | dice) >> 5 * _TAIL_LENGTH
         head = "".join(_PAIRS[front >> shift & 1023] for shift in _FRONT_SHIFTS)
-        # All at once: an interruption between two of them would have the next id be less than the last.
+        # One statement: an interruption between two would let the next id be less than the last.
         self._millisecond, self._random, self._head = millisecond, dice, head
 
 
@@ -67,18 +70,23 @@ def _letters(tail: int) -> str:
 
 
 def least_id(moment: datetime) -> str:
-    """Write what no ULID of a moment, or of a later one, is less than."""
+    """Return the least ULID that the given moment or a later one can have."""
     millisecond = max(0, int(moment.timestamp() * 1000))
     return "".join(ENCODE[millisecond >> shift & 31] for shift in range(45, -1, -5))
 
 
 def is_ulid(job_id: str) -> bool:
-    """Whether an id is one of ours, and not whatever another program called its job."""
+    """Return whether an id is one of ours rather than one that another program chose."""
     return _ULID.fullmatch(job_id) is not None
 
 
+def begins_ulid(text: str) -> bool:
+    """Return whether a text has only what a ULID may begin with."""
+    return _BEGINNING.fullmatch(text) is not None
+
+
 def portable(job_id: str) -> str:
-    """Return what stands for a job in file names and headers: a ULID as it is, the SHA-256 of any other id.
+    """Return a name for a job in file names and headers: a ULID as it is, the SHA-256 of any other id.
 
     A row of another program may have the id ``/../../etc/passwd``, or one with a line break.
     """
@@ -88,7 +96,7 @@ def portable(job_id: str) -> str:
 
 
 def new_owner() -> str:
-    """Name a worker as ``host:pid:nonce``; the nonce makes a name that no other boot ever had or will have."""
+    """Return a unique name for a worker, ``host:pid:nonce``. The nonce differs at each start."""
     return f"{socket.gethostname()[:200]}:{os.getpid()}:{os.urandom(8).hex()}"
 
 

@@ -1,8 +1,7 @@
-"""The runtime folder, which is private to this user: sockets and locks are made, used and removed in it.
+"""The private runtime folder for sockets and locks.
 
-It may stand where other users can write, as in ``/tmp``. So whoever opens it gets a descriptor of a folder whose owner
-and mode were read from that descriptor. What is done relative to it stays in that folder, whatever its path means a
-moment later.
+It may be in a place where other users can write, such as ``/tmp``. Owner and mode are therefore read from an open
+descriptor, and files are accessed relative to it: they stay in that folder even if its path changes a moment later.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def path(*names: str) -> str:
-    """Name the runtime folder, or what is in it, for people to read."""
+    """Return the path of the runtime folder, or of something in it, for people to read."""
     base = conf.get("RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return "/".join((os.fspath(base), f"jobqueue-{os.geteuid()}", *names))
 
 
 def opened(*names: str, make: bool = False) -> int:
-    """Open the runtime folder, or a folder in it, and return the descriptor, which the caller closes.
+    """Open the runtime folder, or a folder in it, and return the descriptor. The caller closes it.
 
-    ``make`` makes the folders that are missing. Raises OSError: no such folder is there, a symbolic link is in its
-    place, or it is not private to this user.
+    ``make`` creates missing folders. Raises OSError if the folder doesn't exist, is a symbolic link, or isn't private
+    to this user.
     """
-    # Only what is in front of the folder's own name may be a link: it comes from the settings or the environment.
+    # Only the part before the folder's own name may contain links: it comes from the settings or the environment.
     here = _private(path(), None, make)
     for name in names:
         try:
@@ -56,10 +55,10 @@ def _private(name: str, parent: int | None, make: bool) -> int:
 
 
 def path_of(folder: int, *names: str) -> str:
-    """Return a path of an open folder, which ``names`` lead to, for what takes no descriptor, such as a socket.
+    """Return a path to ``names`` in an open folder, for APIs that take no descriptor, such as sockets.
 
-    On Linux the path goes through the descriptor, and is short. Elsewhere it is the folder's own, and OSError is raised
-    where another user could put something else in its way.
+    On Linux the path goes through the descriptor and is short. Elsewhere it is the folder's own path; OSError is raised
+    if another user could replace a part of it.
     """
     if _has_paths_of_descriptors():
         return f"/proc/self/fd/{folder}"

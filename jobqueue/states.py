@@ -1,4 +1,4 @@
-"""The statuses of a job and the one table of moves between them. Nothing else may decide what follows what.
+"""The statuses of a job, and the only table of moves between them.
 
                         ┌──────────── release · snooze · retry · quarantine ───────────┐
                         ▼                                                              │
@@ -18,7 +18,7 @@ from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    """Where a job stands; the five canonical statuses, and no other."""
+    """The five statuses of a job."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -31,7 +31,7 @@ ACTIVE = frozenset({JobStatus.QUEUED, JobStatus.IN_PROGRESS})
 
 
 class Move(StrEnum):
-    """Why a job changes its status."""
+    """The reason for a change of status."""
 
     CLAIM = "claim"
     COMPLETE = "complete"
@@ -47,7 +47,7 @@ class Move(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table: where a move may start, where it ends, and whether the attempt it ends was free."""
+    """A row of the table: a move's sources, its target, and whether the attempt that it ends is refunded."""
 
     sources: frozenset[JobStatus]
     target: JobStatus
@@ -71,10 +71,10 @@ MOVES: Mapping[Move, Rule] = {
 
 
 def sources(move: Move) -> frozenset[JobStatus]:
-    """Say from which statuses a move may start."""
+    """Return the statuses that a move may start from."""
     return MOVES[move].sources
 
 
 def target(move: Move) -> JobStatus:
-    """Say where a move ends."""
+    """Return the status that a move ends in."""
     return MOVES[move].target

@@ -1,4 +1,4 @@
-"""The tables: jobs, their history, what is paused, who works, what happened, what is relayed. The backends write."""
+"""The tables: jobs, history, pauses, workers, metrics and relays. Backends write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a job: one row for every attempt that did not succeed. A successful one is told by the job itself."""
+"""The history of a job: a row for each attempt that did not succeed. The job itself records its success."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ENDING_LABELS = [
 
 
 class Attempt(models.Model):
-    """One attempt that did not succeed. Unique by job and fence, for attempt numbers repeat after a release."""
+    """An attempt that did not succeed. Unique by job and fence, because attempt numbers repeat after a release."""
 
-    # No constraint in the database: a foreign program may DELETE the job.
+    # No constraint in the database, because other programs may DELETE the job.
     job = models.ForeignKey(
         Job,
         on_delete=models.DO_NOTHING,

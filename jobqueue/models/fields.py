@@ -1,4 +1,4 @@
-"""Columns that Django does not have: moments as text on SQLite, keys without a second index, values of one type."""
+"""Model fields that Django doesn't have: moments as text on SQLite, keys with one index, strictly typed columns."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ else:
             return cls
 
 
-#: What follows the minutes are seconds with any number of decimals, and a Z.
+#: After the minutes come seconds with any number of decimals, and a Z.
 _FORM = "????-??-??T??:??:*[0-9]Z"
 
 
 class MomentField(_Field[_ST, _GT]):
     """An aware moment in UTC, with ``USE_TZ`` on or off: ``timestamptz`` on Postgres, ``…T…Z`` text on SQLite.
 
-    A foreign program may write any number of decimals; text order is time order to the precision of the coarsest
-    writer. Not a ``DateTimeField``: Django's date lookups and truncations would silently find nothing in such text, and
-    so they are refused on every database alike. Compare with ``__lt``, ``__gte`` or ``__range``.
+    Other programs may write any number of decimals; text order is time order to the precision of the coarsest writer.
+    It isn't a ``DateTimeField``, because Django's date lookups and truncations would silently find nothing in such
+    text; they are refused on every database. Compare with ``__lt``, ``__gte`` or ``__range``.
     """
 
     description = _("A moment in UTC")
@@ -55,14 +55,17 @@ class MomentField(_Field[_ST, _GT]):
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
         name = connection.ops.quote_name(str(self.column))
-        # No year that a time zone could push over the edge, and no infinity: reading one would stop the reader.
+        # Neither a year that a time zone could push out of range nor an infinity: reading one would raise.
         bounds = f"{name} > '0001-01-02' AND {name} < '9999-12-30'"
         if connection.vendor != "sqlite":
             return bounds
-        # Ten of these are checked in the life of a job, so the cheapest words are taken that say it all. julianday()
-        # reads only what is a moment, in a few more forms than ours; GLOB leaves ours alone. date() makes the second of
-        # March of the thirtieth of February, and so finds out what is no day. No blank behind a comma: Django's
-        # introspection would take it for the end of the column.
+        # About ten moments are checked in the life of a job, so this is the cheapest complete check. julianday()
+        # accepts only
+        # moments, in a few more forms than ours, and GLOB only our form. date() turns the 30th of February into the 2nd
+        # of
+        # March, which reveals impossible days. There is no space after commas, because Django's introspection would
+        # take it
+        # for the end of the column.
         return (
             f"{name} IS NULL OR ({name} GLOB '{_FORM}' AND julianday({name}) IS NOT NULL AND {bounds} "
             f"AND substr({name},12,2) < '24' "
@@ -105,7 +108,7 @@ class MomentField(_Field[_ST, _GT]):
 
 
 def as_utc(value: str | datetime, connection: BaseDatabaseWrapper) -> datetime:
-    """Read a moment as the database hands it out. With ``USE_TZ`` off, Postgres' driver drops the zone it is in."""
+    """Return a moment that the database returned, in UTC. With ``USE_TZ`` off, Postgres' driver returns naive ones."""
     if isinstance(value, str):
         return from_text(value)
     if value.tzinfo is None:
@@ -114,13 +117,13 @@ def as_utc(value: str | datetime, connection: BaseDatabaseWrapper) -> datetime:
 
 
 class _OfMoments:
-    """A comparison that refuses what SQLite would compute in another form: its own clock, F() plus a timedelta."""
+    """A comparison that refuses expressions which SQLite computes in another form: its clock, F() plus a timedelta."""
 
     def get_prep_lookup(self) -> Any:
         other: Any = self.rhs  # type: ignore[attr-defined]
         field = getattr(other, "_output_field_or_none", None)
         if hasattr(other, "resolve_expression") and not isinstance(field, MomentField):
-            raise FieldError("A moment is compared with a moment or with a column of moments, not with a formula.")
+            raise FieldError("A moment can only be compared with a moment or a column of moments.")
         return super().get_prep_lookup()  # type: ignore[misc]
 
 
@@ -129,12 +132,12 @@ for _lookup in (Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqua
 
 
 class OneType:
-    """A column that holds values of its own type alone: without a CHECK, SQLite takes a value of any type in each.
+    """A column for values of its own type only: without a CHECK, SQLite stores values of any type in any column.
 
-    These words cost a third less than ``typeof()`` where a row is inserted.
+    These conditions cost a third less on insert than ``typeof()``.
     """
 
-    #: A BLOB is more than any text, and the empty one is the least of them. Numbers become text as they are stored.
+    #: In SQLite, a BLOB is greater than any text, and x'' is the least BLOB. Numbers are stored as text.
     sqlite_check = "{name} < x''"
 
     def db_check(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -146,7 +149,7 @@ class OneType:
 
 
 class _Whole(OneType):
-    """A whole number. Text, BLOBs, fractions and infinities change where they are taken for one."""
+    """A whole number. The ``|`` operator changes text, BLOBs, fractions and infinities."""
 
     sqlite_check = "{name} | 0 = {name} AND {name} >= -2147483648 AND {name} <= 2147483647"
 
@@ -160,27 +163,27 @@ class WordsField(OneType, models.TextField):  # type: ignore[type-arg]
 
 
 class CountField(_Whole, models.IntegerField):  # type: ignore[type-arg]
-    """A number of 32 bits, on SQLite too."""
+    """A 32-bit number, also on SQLite."""
 
 
 class SmallCountField(_Whole, models.SmallIntegerField):  # type: ignore[type-arg]
-    """A number of 16 bits on Postgres."""
+    """A 16-bit number on Postgres."""
 
 
 class FenceField(_Whole, models.BigIntegerField):  # type: ignore[type-arg]
-    """A number of 64 bits."""
+    """A 64-bit number."""
 
     sqlite_check = "{name} | 0 = {name}"
 
 
 class AmountField(OneType, models.FloatField):  # type: ignore[type-arg]
-    """A number with decimals. Any text is more than any number."""
+    """A number with decimals. In SQLite, any text is greater than any number."""
 
     sqlite_check = "{name} < ''"
 
 
 class FlagField(OneType, models.BooleanField):  # type: ignore[type-arg]
-    """Yes or no."""
+    """A boolean."""
 
     sqlite_check = "({name} = 0 OR {name} = 1)"
 
@@ -191,9 +194,9 @@ class _AsWritten(JSONEncoder):
 
 
 class DataField(OneType, models.JSONField):
-    """JSON that any program may have written: reading it never fails, see ``jobqueue.foreign_json``.
+    """JSON that any program may have written. Reading it never fails; see ``jobqueue.foreign_json``.
 
-    What is ``Unreadable`` is written back as it was.
+    ``Unreadable`` values are written back unchanged.
     """
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
@@ -208,9 +211,10 @@ class DataField(OneType, models.JSONField):
 
 
 class NumberKey(models.BigAutoField):  # type: ignore[type-arg]
-    """A number for each row, as ``BigAutoField`` gives it, but for ``AUTOINCREMENT`` on SQLite.
+    """A ``BigAutoField`` without ``AUTOINCREMENT`` on SQLite.
 
-    That counts on from the largest number there ever was: one row with the last of all, and the table takes no other.
+    That continues from the largest number ever used: after a row with the largest possible number, the table would
+    accept no other.
     """
 
     def db_type_suffix(self, connection: BaseDatabaseWrapper) -> str | None:
@@ -218,9 +222,9 @@ class NumberKey(models.BigAutoField):  # type: ignore[type-arg]
 
 
 class KeyField(NameField):
-    """A primary key of text without the second, ``LIKE``-serving index that Django adds on Postgres."""
+    """A text primary key without the second index for ``LIKE`` that Django adds on Postgres."""
 
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
         if connection.vendor != "postgresql":
             return super().db_type(connection)
-        return f"character varying({self.max_length})"  # the long name of varchar is not what Django looks for
+        return f"character varying({self.max_length})"  # Django adds that index to columns of the type "varchar" only

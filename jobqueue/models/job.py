@@ -1,4 +1,4 @@
-"""The canonical job table. Its column names are an interface: foreign programs read and write them with plain SQL."""
+"""The job table. Its columns are an interface that other programs read and write with plain SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from jobqueue.errors import LONGEST_DURATION
+from jobqueue.durations import LONGEST_DURATION
 from jobqueue.models.fields import (
     AmountField,
     CountField,
@@ -39,9 +39,9 @@ _QUEUED = Q(status=JobStatus.QUEUED.value)
 
 
 class Job(models.Model):
-    """One job. Read it freely; writing is the backend's, so that every write of a claim's holder carries its fence.
+    """A job. Only backends may write it, so that each write of a claim's holder carries its fence. Anyone may read.
 
-    What a foreign program need not know has a database default or may be NULL.
+    Columns that other programs need not know have a database default or may be NULL.
     """
 
     id = KeyField(_("id"), primary_key=True, max_length=64)
@@ -89,7 +89,7 @@ class Job(models.Model):
         db_table = "job_queue"
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
-        # Rows come and go by the backend's verbs alone, so nobody can be allowed to add, change or delete one.
+        # Only backends add, change and delete rows, so these permissions don't exist.
         default_permissions = ("view",)
         permissions = [
             ("retry_job", _("Can retry jobs")),
@@ -102,7 +102,7 @@ class Job(models.Model):
             ("move_job", _("Can move jobs to another queue")),
         ]
         constraints = [
-            # Not IN: SQLite would build a table of its values for every row that it writes.
+            # Not IN: SQLite would build a temporary table of its values for every row that it writes.
             models.CheckConstraint(
                 condition=reduce(or_, (Q(status=status) for status in _STATUSES)), name="job_queue_status"
             ),
@@ -110,12 +110,13 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=Q(timeout__gt=0, timeout__lte=LONGEST_DURATION.total_seconds()), name="job_queue_timeout"
             ),
-            # So that one more fits, and that SQLite, where text is more than any number, takes no text for them.
+            # The upper limits leave room to increment, and keep SQLite, where text is greater than any number, from
+            # storing text.
             models.CheckConstraint(
                 condition=Q(attempts__lte=MOST_COUNTED, max_retries__lte=MOST_COUNTED, fence__lte=MOST_COUNTED),
                 name="job_queue_counts",
             ),
-            # Partial, so that jobs without a key cost no index entry; NULLs never collide in either form.
+            # Partial, so that jobs without a key have no index entry. NULLs never collide in either form.
             models.UniqueConstraint(
                 fields=["idempotency_key"],
                 condition=Q(idempotency_key__isnull=False),
@@ -131,12 +132,13 @@ class Job(models.Model):
             ),
         ]
         indexes = [
-            # The claim's: one range per priority. Only a query that says `priority > 0` may use it, so that a planner
-            # cannot pick it for a rare type and walk a million others (see backends/postgresql.py).
+            # For claims: one range per priority. Only a query with `priority > 0` can use it, so that a planner can't
+            # choose it for
+            # a rare type and walk a million other rows (see backends/postgresql.py).
             models.Index(
                 fields=["priority", "scheduled_at", "id"], condition=_QUEUED & Q(priority__gt=0), name="job_queue_ready"
             ),
-            # The claim's where other jobs stand in its way: one range per queue, type and priority.
+            # For claims behind many other jobs: one range per queue, type and priority.
             models.Index(
                 fields=["queue", "type", "priority", "scheduled_at", "id"],
                 condition=_QUEUED,
@@ -145,19 +147,19 @@ class Job(models.Model):
             models.Index(
                 fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"
             ),
-            # What waits for an operator: few rows among the millions that are done.
+            # Dead letters: few rows among millions of completed ones.
             models.Index(
                 fields=["queue", "type", "id"],
                 condition=Q(status=JobStatus.DEAD_LETTER.value),
                 name="job_queue_dead",
             ),
-            # The same by what was wrong with them, and when.
+            # Dead letters by error and time.
             models.Index(
                 fields=["error_fingerprint", "completed_at", "id"],
                 condition=Q(status=JobStatus.DEAD_LETTER.value),
                 name="job_queue_dead_error",
             ),
-            # Stopped by decision: as few.
+            # Failed jobs: just as few.
             models.Index(
                 fields=["queue", "type", "id"],
                 condition=Q(status=JobStatus.FAILED.value),
@@ -166,7 +168,7 @@ class Job(models.Model):
             models.Index(
                 fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
             ),
-            # What a job has enqueued. Most jobs have no parent, and cost it nothing.
+            # Follow-up jobs. Jobs without a parent have no entry.
             models.Index(fields=["parent_id", "id"], condition=Q(parent_id__isnull=False), name="job_queue_children"),
         ]
 
@@ -175,14 +177,14 @@ class Job(models.Model):
 
 
 class DeadLetters(models.Manager["DeadLetter"]):
-    """The jobs given up, alone."""
+    """The manager of dead letters."""
 
     def get_queryset(self) -> models.QuerySet[DeadLetter]:
         return super().get_queryset().filter(status=JobStatus.DEAD_LETTER.value)
 
 
 class DeadLetter(Job):
-    """A job given up, waiting for an operator. The permissions are the job's."""
+    """A job that was given up and waits for an operator. Uses the permissions of Job."""
 
     objects: ClassVar[models.Manager[DeadLetter]] = DeadLetters()
 

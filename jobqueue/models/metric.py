@@ -1,4 +1,4 @@
-"""What has happened, added up: one row for each stretch of time, queue and type. Pages and monitors read only these."""
+"""The metrics: a row for each stretch of time, queue and type. Pages and monitors read only these."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ def _sum(label: Any) -> AmountField:
 
 
 class Metric(models.Model):
-    """The ends of attempts in one stretch of time, and the depth that was met in it.
+    """The ends of attempts in one stretch of time, and the depth sampled in it.
 
-    The row of a queue whose type is empty has all types of it together, and the one whose queue is empty too has
-    everything. ``waited`` and ``ran`` count by the buckets of ``policy.histogram``; how many these are, and their sum,
-    stand beside them, for those that ask no more. The depth is what a worker last counted; ``oldest`` how long the
-    oldest due job had waited.
+    A row with an empty type is the total of its queue; with an empty queue as well, it is the total of everything.
+    ``waited`` and ``ran`` are histograms as in ``policy.histogram``; their counts and sums have columns of their own
+    for simple queries. The depth is the last sample; ``oldest`` is how long the oldest due job had waited.
     """
 
     span = CountField(_("length"), help_text=_("Seconds."))
@@ -60,7 +59,7 @@ class Metric(models.Model):
 
 
 class Dashboard(Metric):
-    """The first page of the admin's pages, made of metrics."""
+    """The start page of the admin, which shows metrics."""
 
     class Meta:
         proxy = True

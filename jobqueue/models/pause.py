@@ -1,4 +1,4 @@
-"""What operators have paused; workers take nothing from it until the row is gone."""
+"""The paused queues and types. Workers take nothing from them until the row is gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCOPE_LABELS = [(Scope.QUEUE.value, _("queue")), (Scope.TYPE.value, _("type"))]
 
 
 class Pause(models.Model):
-    """One paused queue or job type."""
+    """A paused queue or job type."""
 
     scope = NameField(_("scope"), max_length=8, choices=SCOPE_LABELS)
     name = NameField(_("name"), max_length=100)
@@ -38,7 +38,7 @@ class Pause(models.Model):
 
 
 class Queue(Pause):
-    """The queues there are, for the admin; they have no table, for any job may name a new one."""
+    """The queues in the admin. They have no table, because any job may name a new one."""
 
     class Meta:
         proxy = True

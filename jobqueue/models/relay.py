@@ -1,4 +1,4 @@
-"""How far relaying has come: one row where an outbox stands, and one in the shared database for each outbox."""
+"""The state of relaying: one row in each outbox, and one in the shared database for each outbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobqueue.models.fields import DataField, FlagField, KeyField, MomentField, 
 
 
 class Relay(models.Model):
-    """One outbox. Its own row tells how it fares; the one in the shared database, which of its batches is stored."""
+    """An outbox. Its own row has its state; the row in the shared database has its last stored batch."""
 
     source = KeyField(_("source"), primary_key=True, max_length=64)
     is_own = FlagField(_("is own"), help_text=_("Whether the outbox is in this database."))

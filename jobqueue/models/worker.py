@@ -1,4 +1,4 @@
-"""Who runs jobs: one row for each worker that is up, refreshed while it is."""
+"""The workers: a row for each running one, which it refreshes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATE_LABELS = [(WorkerState.RUNNING.value, _("running")), (WorkerState.STOPPING
 
 
 class Worker(models.Model):
-    """One ``runworker``. A row that is not refreshed tells of a worker that died."""
+    """A running worker. A row that is no longer refreshed belongs to a dead one."""
 
     owner = KeyField(_("owner"), primary_key=True, max_length=255)
     name = NameField(_("name"), max_length=100)

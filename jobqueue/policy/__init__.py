@@ -1,1 +1,1 @@
-"""Pure decisions: values in, a decision out. No Django, no I/O, no clock of their own."""
+"""Pure decisions: values in, a decision out. No Django, no I/O, no clock."""

@@ -1,4 +1,4 @@
-"""What a sweep makes of leases that ran out. Pure."""
+"""The settlement of expired leases. Pure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from datetime import timedelta
 
 from jobqueue.policy.retry import decide_lease_lost
 from jobqueue.policy.settling import settled
-from jobqueue.records import Attempt, Ending, Expired, Failure, Settlement
+from jobqueue.records import AttemptCount, Ending, Failure, OverdueLease, Settlement
 
-#: A lease is renewed three times in its length; shorter ones would be lost to any hiccup, longer ones are no news.
+#: A lease is renewed three times in its length. Shorter ones would be lost to short delays, and longer ones would
+#: hide dead workers for too long.
 SHORTEST_LEASE = timedelta(seconds=2)
 LONGEST_LEASE = timedelta(hours=1)
 
 
-def settle_expired(expired: Expired) -> Settlement:
-    """Turn one lease that ran out into the settlement its owner can no longer offer."""
+def settle_overdue(overdue: OverdueLease) -> Settlement:
+    """Return the settlement of an expired lease, which its owner can no longer offer."""
     decision = decide_lease_lost(
-        Attempt(expired.attempt, expired.max_retries), crash_count=expired.crash_count, company=expired.company
+        AttemptCount(overdue.attempt, overdue.max_retries), crash_count=overdue.crash_count, company=overdue.company
     )
-    failure = Failure.of(Ending.LEASE_LOST, message=f"the lease of {expired.owner} ran out: no news from it in time")
-    return settled(expired, decision, failure)
+    failure = Failure.of(Ending.LEASE_LOST, message=f"the lease of {overdue.owner} ran out: it was not renewed in time")
+    return settled(overdue, decision, failure)

@@ -1,4 +1,4 @@
-"""The nearest right word to a misspelt one."""
+"""Suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 
 def did_you_mean(word: object, known: Iterable[str], otherwise: str | None = None) -> str:
-    """Ask whether the nearest known word was meant; where none is near, say something else, or list those there are."""
+    """Suggest the nearest known word. If none is near, return ``otherwise``, or list the known words."""
     words = sorted(known)
     folded = {one.lower(): one for one in words}
     nearest = get_close_matches(str(word).lower(), folded, n=1, cutoff=0.5)
     if nearest:
         return f"Did you mean {folded[nearest[0]]!r}?"
-    return f"There are: {', '.join(words) or 'none'}." if otherwise is None else otherwise
+    return f"Choose one of: {', '.join(words) or 'none'}." if otherwise is None else otherwise

@@ -1,4 +1,4 @@
-"""Which values are secrets, and how data and texts look without them. What is stored stays as it is."""
+"""The redaction of secrets in displayed data and texts. What is stored is unchanged."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 4
-#: Behind the beginning of a text, so much more is looked at: no secret that begins before the cut is longer.
+#: How much text beyond the cut is scanned. No secret that begins before the cut is longer.
 _MARGIN = 4_000
-#: Three are enough for all that was ever seen; no text shall make them endless.
-_MOST_LOOKS = 5
+#: The most passes over a text. Three were always enough; the limit keeps any text from causing endless ones.
+_MOST_PASSES = 5
 
 _SECRET_WORD = re.compile(
     r"\w*(?:password|passwd|passphrase|secret|token|apikey|privatekey|accesskey|secretkey|sessionkey|cookie)s?"
@@ -21,7 +21,7 @@ _SECRET_WORD = re.compile(
 )
 _KEY_TO = "api|private|access|secret|signing|encryption|ssh|master|session|account|auth|shared|deploy"
 _SECRET_KEY = re.compile(rf"(?:^|.* )(?:{_KEY_TO}) keys?(?: .*|$)")
-# What names, counts or dates a secret is none: private_key_ref, token_id, password_changed_at.
+# Names, counts and dates of secrets aren't secrets: private_key_ref, token_id, password_changed_at.
 _REFERENCE = re.compile(
     r"refs?|references?|ids?|names?|counts?|types?|kind|length|len|size|at|until|expires|expiry|ttl|age"
     r"|url|uri|path|file|version|hint|policy|limit|status|state|valid|required|enabled|arn|field"
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_NAME = 200
 
-# Every pattern below moves past what it has looked at, or looks at a bounded stretch: no text makes one quadratic.
+# Every pattern below moves past what it has matched or scans a bounded length, so no text takes quadratic time.
 _ASSIGNMENT = re.compile(
     r"(?P<name>(?:pass(?:word|wd|phrase|code)|pwd|secret|token|authorization|cookie|credential|jwt|otp"
     rf"|(?:{_KEY_TO})[_-]?key)[\w-]{{0,40}}+)"
@@ -69,13 +69,13 @@ _WEBHOOK = re.compile(r"(hooks\.slack\.com/(?:services|workflows)/)[\w/-]+")
 
 
 class Numeral(str):
-    """A number as it is written, for readers who want each digit; redaction takes it for the number it is."""
+    """A number in its original spelling, for readers who want each digit. Redaction treats it as a number."""
 
     __slots__ = ()
 
 
 def redact_data(value: Any) -> Any:
-    """A copy of a JSON value in which nothing is left of its secrets, however deep they stand."""
+    """Return a copy of a JSON value without its secrets, at any depth."""
     whole: list[Any] = [None]
     pending: list[tuple[Any, Any, Any]] = [(whole, 0, value)]
     while pending:
@@ -92,13 +92,13 @@ def redact_data(value: Any) -> Any:
 
 
 def unfolded(value: Mapping[Any, Any] | list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The members of an object or the elements of an array, whole secrets redacted; nothing deeper is looked at."""
+    """Return the members of an object or the elements of an array, with secrets redacted at this level only."""
     found = _members(value) if isinstance(value, Mapping) else _elements(value)
     return ((key, _shown(secret, inner)) for key, inner, secret in found)
 
 
 def hides(value: Any, path: Iterable[str]) -> bool:
-    """Whether ``redact_data`` would hide what stands at a path, keys and places from the outside in."""
+    """Return whether ``redact_data`` would hide the value at a path of keys and indexes."""
     for name in path:
         if isinstance(value, Mapping):
             found = {key: (inner, secret) for key, inner, secret in _members(value)}.get(name)
@@ -115,9 +115,9 @@ def hides(value: Any, path: Iterable[str]) -> bool:
 
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without secrets of known shapes, and without the given ones."""
+    """Return the text without secrets of known shapes, and without the given ones."""
     text = _without(text, _spellings(secrets))
-    for _ in range(_MOST_LOOKS):
+    for _ in range(_MOST_PASSES):
         before, text = text, _without_shapes(text)
         if text == before:
             break
@@ -129,7 +129,7 @@ def _without(text: str, spellings: Sequence[str]) -> str:
 
 
 def _without_half(text: str, spellings: Sequence[str]) -> str:
-    """The text without the secret that it breaks off in, if it does."""
+    """Return the text without a secret that is cut off at its end."""
     end = len(text)
     for secret in spellings:
         at = text.find(secret[0], max(0, len(text) - len(secret) + 1))
@@ -141,7 +141,7 @@ def _without_half(text: str, spellings: Sequence[str]) -> str:
 
 
 def _without_shapes(text: str) -> str:
-    """The text without what has the shape of a secret; what is left may have the shape of another one."""
+    """Return the text without secrets of known shapes. The result may contain new matches."""
     if "-----BEGIN " in text:
         text = _PEM.sub(rf"-----BEGIN \g<kind>-----{REDACTED}-----END \g<kind>-----", text)
     text = _without_assignments(text)
@@ -154,9 +154,9 @@ def _without_shapes(text: str) -> str:
 
 
 def redact_beginning(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
-    """The beginning of a text as ``redact_text`` leaves it, and whether it is all; no secret is cut in two.
+    """Return the redacted beginning of a text, and whether it is the whole text. No secret is cut in two.
 
-    What it costs depends on the length, and on that of the secrets, and not on the text's.
+    The cost depends on the given length and on the secrets' lengths, not on the text's.
     """
     if len(text) <= length + _MARGIN:
         clean = redact_text(text, secrets)
@@ -164,13 +164,13 @@ def redact_beginning(text: str, length: int, secrets: Iterable[str] = ()) -> tup
     known = _spellings(secrets)
     begun = _without(text[: length + max(_MARGIN, *map(len, known), 0)], known)
     clean = redact_text(_without_half(begun, known)[: length + _MARGIN])
-    # Where the look ends, half a secret may stand; but none reaches into it from before what was redacted last.
+    # The scanned part may end with half a secret, but a secret never reaches back before the last redaction.
     untouched = len(clean) - (clean.rfind(REDACTED) + len(REDACTED) if REDACTED in clean else 0)
     return clean[: min(length, len(clean) - min(untouched, _MARGIN))], False
 
 
 def redact_end(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
-    """The end of a text, as ``redact_beginning`` has its beginning."""
+    """Return the redacted end of a text, like ``redact_beginning``."""
     looked_at = text[-length - _MARGIN :]
     clean = redact_text(looked_at, secrets)
     if len(looked_at) < len(text):
@@ -179,7 +179,7 @@ def redact_end(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str
 
 
 def secret_values(value: Any) -> tuple[str, ...]:
-    """The strings that stand under secret names in a JSON value, each once."""
+    """Return the strings under secret names in a JSON value, each once."""
     found: dict[str, None] = {}
     pending: list[tuple[Any, bool]] = [(value, False)]
     while pending:
@@ -195,7 +195,7 @@ def secret_values(value: Any) -> tuple[str, ...]:
 
 @lru_cache(maxsize=2048)
 def is_secret_name(name: str) -> bool:
-    """Whether what goes by this name is a secret, and no reference to one."""
+    """Return whether a name stands for a secret rather than for a reference to one."""
     words = [word.lower() for word in _WORD.findall(name[-_LONGEST_NAME:])]
     while words and words[-1].isdigit():
         words.pop()
@@ -205,7 +205,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def _members(item: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, bool]]:
-    named = item.get("name", item.get("key"))  # {"name": "API_KEY", "value": "..."}, as lists of variables have it
+    named = item.get("name", item.get("key"))  # {"name": "API_KEY", "value": "..."}, as in lists of variables
     for key, inner in item.items():
         secret = isinstance(key, str) and _is_secret(key, inner)
         yield key, inner, secret or (key == "value" and isinstance(named, str) and _is_secret(named, inner))

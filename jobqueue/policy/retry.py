@@ -1,4 +1,4 @@
-"""What an attempt that did not succeed leads to. Pure: an error comes in, dice are passed in, a decision goes out."""
+"""The decision that follows an unsuccessful attempt. Pure: an error and a random source in, a decision out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobqueue.errors import (
     Snooze,
     duration,
 )
-from jobqueue.records import Again, Alone, Attempt, Dead, Decision, Later, Stopped
+from jobqueue.records import Again, Alone, AttemptCount, Dead, Decision, Later, Stopped
 
 Delay = Callable[[int, Random], timedelta]
 Seconds = timedelta | float
@@ -29,7 +29,7 @@ _TOO_NEW = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Waits ``base * 2**attempt``, at most ``cap``, plus up to ``jitter`` so that a crowd does not return at once."""
+    """Waits ``base * 2**attempt``, at most ``cap``, plus up to ``jitter``, so that retries don't come all at once."""
 
     base: Seconds = timedelta(seconds=1)
     cap: Seconds = timedelta(seconds=60)
@@ -43,7 +43,7 @@ class Exponential:
 
     def __call__(self, attempt: int, rng: Random) -> timedelta:
         base, cap, jitter = (duration(length, "delay") for length in (self.base, self.cap, self.jitter))
-        # 2**attempt overflows timedelta long before any sane max_retries; every useful base meets its cap by then.
+        # 2**attempt would overflow timedelta. Every useful base reaches its cap long before.
         doublings = min(attempt, 32)
         wait = min(min(base, cap) * int(2**doublings), cap)
         return wait + jitter * rng.random()
@@ -66,24 +66,24 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How one job type treats its failures; ``discard_on`` is asked before ``retry_on``."""
+    """The retry policy of one job type. ``discard_on`` is checked before ``retry_on``."""
 
     delay: Delay = Exponential()
     retry_on: tuple[type[BaseException], ...] = (BaseException,)
     discard_on: tuple[type[BaseException], ...] = ()
 
 
-def decide(policy: RetryPolicy, attempt: Attempt, error: BaseException, *, rng: Random) -> Decision:
-    """Say whether the job runs again, when, or never; the only place that turns an error into a decision."""
+def decide(policy: RetryPolicy, attempt: AttemptCount, error: BaseException, *, rng: Random) -> Decision:
+    """Return whether and when the job runs again. This is the only place that turns an error into a decision."""
     match error:
         case Snooze(delay=delay):
-            return Later(delay)  # asked for, so no attempt is spent
+            return Later(delay)  # requested, so the attempt isn't counted
         case Cancel():
             return Stopped("cancelled")
         case Discard():
             return Dead("discarded")
         case PayloadTooNew():
-            return Later(_TOO_NEW)  # a rolling deploy is under way: a newer worker can read it
+            return Later(_TOO_NEW)  # during a rolling deployment a newer worker can read it
         case PayloadInvalid():
             return Dead("invalid payload")
         case ResultRefused():
@@ -97,11 +97,11 @@ def decide(policy: RetryPolicy, attempt: Attempt, error: BaseException, *, rng: 
     return Again(policy.delay(attempt.number, rng))
 
 
-def decide_cut_short(policy: RetryPolicy, attempt: Attempt, reason: str, *, rng: Random) -> Decision:
-    """Say what follows an attempt that was ended from outside: its time was up, or its process died.
+def decide_cut_short(policy: RetryPolicy, attempt: AttemptCount, reason: str, *, rng: Random) -> Decision:
+    """Return the decision for an attempt that was ended from outside: its time was up, or its process died.
 
-    No code of the application's is asked, for this is decided where none may run: a delay of its own making is
-    replaced by the default.
+    This runs in the supervisor, where no code of the application may run. A custom delay function is therefore replaced
+    by the default.
     """
     if not attempt.left:
         return Dead(reason)
@@ -109,10 +109,10 @@ def decide_cut_short(policy: RetryPolicy, attempt: Attempt, reason: str, *, rng:
     return Again(declared(attempt.number, rng))
 
 
-def decide_lease_lost(attempt: Attempt, *, crash_count: int, company: int) -> Decision:
-    """Say what becomes of a job whose lease ran out, with ``company`` other jobs of the same owner.
+def decide_lease_lost(attempt: AttemptCount, *, crash_count: int, company: int) -> Decision:
+    """Return the decision for a job with an expired lease, whose owner held ``company`` other jobs.
 
-    In company nobody knows the culprit, so each gets one run alone before it pays with an attempt.
+    If there were others, the culprit is unknown, so each job runs alone once before an attempt is counted.
     """
     if company and not crash_count:
         return Alone()

@@ -1,4 +1,4 @@
-"""From a claim and a decision to a settlement: the named constructors. Pure."""
+"""The constructors of settlements, from a claim and a decision. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from jobqueue.records import (
     Dead,
     Decision,
     Ending,
-    Expired,
     Failure,
     Later,
+    OverdueLease,
     Settlement,
     Stopped,
 )
@@ -20,18 +20,18 @@ from jobqueue.states import Move
 
 
 def completed(claim: Claim | Assignment, result: str | None = None) -> Settlement:
-    """The handler returned; ``result`` is JSON text."""
+    """Return the settlement of a handler that returned. ``result`` is JSON text."""
     return Settlement(claim.id, claim.fence, claim.owner, Move.COMPLETE, result)
 
 
 def released(claim: Claim | Assignment, message: str = "") -> Settlement:
-    """The claim is given back unrun; the attempt does not count and the job keeps its place."""
+    """Return the settlement that gives a claim back. The attempt isn't counted, and the job keeps its place."""
     failure = Failure.of(Ending.RELEASED, message=message)
     return Settlement(claim.id, claim.fence, claim.owner, Move.RELEASE, failure=failure)
 
 
-def settled(claim: Claim | Assignment | Expired, decision: Decision, failure: Failure) -> Settlement:
-    """The attempt did not succeed, and ``decision`` says what follows."""
+def settled(claim: Claim | Assignment | OverdueLease, decision: Decision, failure: Failure) -> Settlement:
+    """Return the settlement of an unsuccessful attempt, by the decision."""
     made = Settlement(claim.id, claim.fence, claim.owner, Move.RETRY, failure=failure)
     match decision:
         case Again(after=after):

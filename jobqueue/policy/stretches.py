@@ -1,4 +1,4 @@
-"""The stretches of time that figures are kept for, and how figures are put together. Pure."""
+"""The stretches of time that metrics are kept for, and their aggregation. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from jobqueue.policy.histogram import merged
-from jobqueue.records import Depth, Part, Share, Tally
+from jobqueue.records import Depth, MetricSum, Share, Tally
 from jobqueue.records.metric import COUNTED_TOGETHER, ENDS
 
-#: How long stretches are, in seconds, and for how long those of each length are kept.
+#: How long the stretches of each length, in seconds, are kept.
 KEPT = {60: timedelta(hours=3), 600: timedelta(days=3), 3600: timedelta(days=30)}
 
-#: So many types, or queues, are told of.
+#: The most types or queues in a report.
 MOST_SHARES = 50
 
 Name = tuple[str, str]
 
-#: The queue and type that stand for all together. A queue with an empty type stands for all types of it.
+#: The queue and type that stand for everything. A queue with an empty type stands for all its types.
 ALL: Name = ("", "")
 
 
 class Met(NamedTuple):
-    """What was met at one look: jobs that wait and that run, and how many seconds the oldest due one has waited."""
+    """A sample of the depth: queued and running jobs, and the waiting time of the oldest due one in seconds."""
 
     queued: int = 0
     in_progress: int = 0
@@ -31,12 +31,12 @@ class Met(NamedTuple):
 
 
 def begin_of(moment: datetime, span: int) -> datetime:
-    """Say when the stretch began that a moment falls into; stretches of one length follow each other since 1970."""
+    """Return the beginning of the stretch that contains a moment. Stretches are counted from 1970."""
     return datetime.fromtimestamp(moment.timestamp() // span * span, UTC)
 
 
 def together(several: Iterable[Tally], name: Name = ALL) -> Tally:
-    """Add up tallies."""
+    """Return the sum of tallies."""
     parts = list(several)
     counts = {column: sum(getattr(one, column) for one in parts) for column in ENDS}
     waited, ran = merged(one.waited for one in parts), merged(one.ran for one in parts)
@@ -44,7 +44,7 @@ def together(several: Iterable[Tally], name: Name = ALL) -> Tally:
 
 
 def by_name(tallies: Iterable[Tally]) -> dict[Name, Tally]:
-    """Tell what each queue and type had, each queue with all its types, and all of them together."""
+    """Return the tallies of each queue and type, of each queue, and of everything."""
     kinds = _gathered(tallies, lambda one: (one.queue, one.type))
     queues = _gathered(kinds.values(), lambda one: (one.queue, ""))
     return kinds | queues | {ALL: together(queues.values())}
@@ -57,31 +57,31 @@ def _gathered(tallies: Iterable[Tally], name_of: Callable[[Tally], Name]) -> dic
     return {name: together(several, name) for name, several in parts.items()}
 
 
-def shares(parts: Iterable[Part]) -> list[Share]:
-    """Tell the share of each; those first of which most attempts ended, and what is too small to be seen not."""
+def shares(parts: Iterable[MetricSum]) -> list[Share]:
+    """Return the shares of the parts with ended attempts, the largest first, up to ``MOST_SHARES``."""
     ended = [(sum(getattr(part, column) for column in ENDS), part) for part in parts]
     largest = sorted((one for one in ended if one[0]), key=lambda one: (-one[0], one[1].name))
     return [_share(part) for _number, part in largest[:MOST_SHARES]]
 
 
-def _share(part: Part) -> Share:
+def _share(part: MetricSum) -> Share:
     return Share(*part[:-2], mean_ran=part.ran_for / part.ran if part.ran else None)
 
 
 def shared(cap: int, groups: int) -> int:
-    """Say how far to count each of many groups, so that counting all of them costs no more than counting ten."""
+    """Return how far to count each of many groups, so that counting all costs no more than counting ten."""
     return min(cap, max(1, COUNTED_TOGETHER // max(1, groups)))
 
 
 def spread(cap: int, each: int, counts: Sequence[int]) -> int:
-    """Say how far to count anew where some were cut off: what the small ones leave goes to the large."""
+    """Return how far to count truncated groups again: what small groups leave of the limit goes to large ones."""
     cut = sum(count > each for count in counts)
     left = COUNTED_TOGETHER - sum(count for count in counts if count <= each)
     return max(each, min(cap, left // cut)) if cut else each
 
 
 def met(depths: Iterable[Depth], now: datetime) -> dict[Name, Met]:
-    """Tell what was met of each queue and type, of each queue with all its types, and of all of them together."""
+    """Return the samples of each queue and type, of each queue, and of everything."""
     kinds = {(one.queue, one.type): Met(one.queued, one.in_progress, _age(one, now)) for one in depths}
     queues: dict[Name, list[Met]] = {}
     for (queue, _type), one in kinds.items():
@@ -90,7 +90,7 @@ def met(depths: Iterable[Depth], now: datetime) -> dict[Name, Met]:
 
 
 def met_in(several: Iterable[Met]) -> Met:
-    """Add up what was met; the oldest is the oldest of all."""
+    """Return the sum of samples. The oldest is the oldest of all."""
     parts = list(several)
     ages = [one.oldest for one in parts if one.oldest is not None]
     return Met(sum(one.queued for one in parts), sum(one.in_progress for one in parts), max(ages, default=None))

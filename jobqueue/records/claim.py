@@ -1,7 +1,7 @@
-"""What a worker takes, holds and may lose.
+"""Claims: what a worker takes, holds and may lose.
 
-``Claim`` is a named tuple: it crosses by the ten thousand a second, and a frozen dataclass of that width costs four
-times as much to make.
+``Claim`` is a named tuple because a worker makes up to ten thousand a second. A frozen dataclass of that width costs
+four times as much to make.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from jobqueue.records.outcome import Followed, Settlement
 
-#: A job's id and its fence: they name one claim.
+#: A job's id and fence, which identify a claim.
 ClaimKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
-    """What a worker would take: at most ``limit`` jobs of ``types``, from ``queues`` or from all of them.
+    """A request for at most ``limit`` jobs of ``types``, from ``queues`` or from all queues.
 
     ``leases`` overrides ``lease`` for single types.
     """
@@ -31,14 +31,14 @@ class ClaimRequest:
     leases: dict[str, timedelta] = field(default_factory=dict)
 
     def lease_of(self, job_type: str) -> timedelta:
-        """Say how long a claim of this type is held without news."""
+        """Return how long a claim of this type is held after its last renewal."""
         return self.leases.get(job_type, self.lease)
 
 
 class Claim(NamedTuple):
-    """One job, taken by ``owner`` for one attempt; ``fence`` is the number no other claim of this job has.
+    """A job taken by ``owner`` for one attempt. No other claim of this job has the same ``fence``.
 
-    It begins with the fields of an ``Assignment``, in their order.
+    It begins with the fields of ``Assignment``, in the same order.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Claim(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What an executor gets of a claim: enough to run the attempt and to settle it."""
+    """The part of a claim that an executor needs to run the attempt and settle it."""
 
     id: str
     type: str
@@ -81,17 +81,17 @@ class Assignment(NamedTuple):
 
     @property
     def claim(self) -> tuple[str, int]:
-        """The claim it is part of."""
+        """Return the key of its claim."""
         return (self.id, self.fence)
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What one turn of a worker's loop brought.
+    """The result of one turn of a worker's loop.
 
-    Refused settlements, new claims, the time to the next due job, the follow-up jobs of what was completed, and the
-    settlements whose rows others have locked, which are to be offered again. ``is_partial`` says that it looked for
-    claims only where there were some lately.
+    It has refused settlements, new claims, the time to the next due job, follow-up jobs of completed jobs, and
+    postponed settlements, whose rows other sessions have locked. ``is_partial`` means that it only looked where jobs
+    were found recently.
     """
 
     refused: tuple[Settlement, ...] = ()
@@ -104,9 +104,9 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What a renewal found: claims no longer held, claims an operator wants stopped, and claims whose row was locked.
+    """The result of a renewal: lost claims, claims whose row was locked, and claims that an operator cancelled.
 
-    A skipped claim keeps the lease it had.
+    A skipped claim keeps its old lease.
     """
 
     lost: tuple[Claim, ...] = ()
@@ -115,7 +115,7 @@ class Extension:
 
     @classmethod
     def joined(cls, several: Sequence[Extension]) -> Extension:
-        """Put what was answered of each claim together."""
+        """Return the union of several results."""
         return cls(
             lost=tuple(claim for one in several for claim in one.lost),
             skipped=tuple(claim for one in several for claim in one.skipped),
@@ -124,8 +124,8 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
-    """A claim whose lease ran out; ``company`` counts the other claims that its owner still held."""
+class OverdueLease:
+    """A claim whose lease has expired. ``company`` is the number of other claims that its owner still held."""
 
     id: str
     type: str
@@ -140,7 +140,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep ended: leases that ran out, and queued jobs past their expiry; and whether it owes another look."""
+    """The result of a sweep: expired leases, queued jobs past their expiry, and whether it must look again soon."""
 
     ended: tuple[Settlement, ...] = ()
     expired: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What an attempt that did not succeed leads to, as ``policy.retry`` says it."""
+"""The decisions that follow an unsuccessful attempt. ``policy.retry`` makes them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from datetime import timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """Which attempt of how many."""
+class AttemptCount:
+    """The number of an attempt, and how many there may be."""
 
     number: int
     max_retries: int
 
     @property
     def left(self) -> bool:
-        """Whether another attempt may follow."""
+        """Return whether another attempt may follow."""
         return self.number < self.max_retries
 
 
@@ -28,26 +28,26 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The job goes back to its queue, and the attempt was free."""
+    """The job goes back to its queue, and the attempt isn't counted."""
 
     after: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The job goes back to its queue, the attempt was free, and it runs next in an executor of its own."""
+    """The job goes back to its queue, the attempt isn't counted, and it runs next in an executor of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The job is given up and waits for an operator."""
+    """The job becomes a dead letter."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The job ends by wish."""
+    """The job ends on request."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""What goes in: a job that is decided, and what its caller hears."""
+"""Drafts of jobs, and the receipts for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A job fully decided but not stored. ``payload`` and ``context`` are JSON text; ``delay`` counts from now."""
+    """A complete job that isn't stored yet. ``payload`` and ``context`` are JSON text; ``delay`` counts from now."""
 
     id: str
     type: str
@@ -31,24 +31,24 @@ class Draft:
 
     @property
     def key(self) -> tuple[str, str] | None:
-        """The key that may make this draft a duplicate, with the column that holds it."""
+        """Return the key that may make this draft a duplicate, with its column."""
         if self.idempotency_key is not None:
             return ("idempotency_key", self.idempotency_key)
         return None if self.unique_key is None else ("unique_key", self.unique_key)
 
 
 class Admission(StrEnum):
-    """What became of a draft."""
+    """Whether a draft was stored, or a job with its key existed."""
 
     CREATED = "created"
     EXISTING = "existing"
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """What the caller of ``enqueue`` gets: the job's id, and whether this call made the job.
+class DraftReceipt:
+    """The result of ``enqueue``: the job's id, and whether this call stored the job.
 
-    ``payload_differs`` tells of a duplicate whose stored payload is not the one offered; the stored one stands.
+    ``payload_differs`` is true for a duplicate whose payload differs from the stored one. The stored one is kept.
     """
 
     id: str
@@ -57,5 +57,5 @@ class Receipt:
 
     @property
     def created(self) -> bool:
-        """Whether this call stored the job."""
+        """Return whether this call stored the job."""
         return self.outcome is Admission.CREATED

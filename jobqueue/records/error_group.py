@@ -1,4 +1,4 @@
-"""Dead letters that failed in the same way, summed up."""
+"""Groups of dead letters that failed in the same way."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from jobqueue.records.outcome import Ending
 
-#: The stretch that ``hourly`` tells of.
+#: The length of ``hourly``.
 HOURS = 24
 HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorGroup:
-    """Dead letters of one fingerprint; the empty one stands for those that have none.
+    """Dead letters with the same fingerprint. The empty fingerprint stands for those without one.
 
-    Type, error, its class and how the last attempt ended are the newest one's; ``error`` is its beginning. ``hourly``
-    counts the last ``HOURS`` hours, the oldest first. Whatever is counted stops at a cap: ``capped`` says that there
-    are more than ``count``, ``hourly_cap`` what an hour could show at most.
+    Type, error, error class and ending are those of the newest dead letter; ``error`` is cut off. ``hourly`` has the
+    counts of the last ``HOURS`` hours, the oldest first. Counts stop at a cap: ``capped`` means that there are more
+    than ``count``, and ``hourly_cap`` is the cap of an hour.
     """
 
     fingerprint: str
@@ -37,14 +37,14 @@ class ErrorGroup:
 
 
 class ErrorGroups(NamedTuple):
-    """The groups that were heard of last, and whether there are others."""
+    """The groups with the latest failures, and whether there are others."""
 
     groups: tuple[ErrorGroup, ...] = ()
     more: bool = False
 
 
 class Caps(NamedTuple):
-    """How far to count: one group and all together, one hour of a group and all hours of all groups together."""
+    """The limits of counting: for a group, all groups, an hour of a group, and all hours of all groups."""
 
     group: int
     groups: int
@@ -52,6 +52,6 @@ class Caps(NamedTuple):
     hours: int
 
     def shared(self, groups: int) -> tuple[int, int]:
-        """How far each group and each of its hours is counted where there are so many groups."""
+        """Return the limits for each group and each of its hours if there are so many groups."""
         group, hour = self.groups // max(1, groups), self.hours // max(1, HOURS * groups)
         return max(1, min(self.group, group)), max(1, min(self.hour, hour))

@@ -1,4 +1,4 @@
-"""What happened to a job, as the worker knows it: told to the log and to those who listen, once it is stored."""
+"""Events of jobs in a worker, which are logged and sent as signals once they are stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class EventKind(StrEnum):
-    """What can happen to a job in a worker's hands."""
+    """The kinds of events."""
 
     STARTED = "started"
     PROGRESSED = "progressed"
@@ -23,7 +23,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """One thing that happened to one job. Lengths are seconds; it carries no payload."""
+    """One event of one job. Durations are seconds. It contains no payload."""
 
     kind: EventKind
     job_id: str

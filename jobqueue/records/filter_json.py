@@ -1,4 +1,4 @@
-"""A filter as JSON and back, exactly: what an operator meant travels in a job's payload, and through a form."""
+"""The JSON form of a filter, for payloads and forms. Filters survive the round trip unchanged."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _EMPTY = {one.name: one.default for one in fields(Filter)}
 
 
 def filter_to_json(wanted: Filter) -> dict[str, Any]:
-    """Write down what a filter names; what it leaves empty is left out."""
+    """Return a filter as JSON data, without its empty fields."""
     given = {name: getattr(wanted, name) for name in _EMPTY}
     return {name: _written(value) for name, value in given.items() if value != _EMPTY[name]}
 
 
 def filter_from_json(data: object) -> Filter:
-    """Read what ``filter_to_json`` wrote.
+    """Parse the JSON data of a filter.
 
-    Raises InvalidOption for anything else: what was left out of a filter would make it let through more.
+    Raises InvalidOption for anything unknown, because a filter without it would match more jobs.
     """
     if not isinstance(data, dict):
         raise InvalidOption("filter", f"must be a JSON object, got {type(data).__name__}")
     unknown = sorted(str(name) for name in data.keys() - _READ.keys())
     if unknown:
-        raise InvalidOption("filter", f"names {unknown[0]!r:.60}, which this release does not know")
+        raise InvalidOption("filter", f"has the unknown field {unknown[0]!r:.60}")
     read: dict[str, Any] = {}
     for name, value in data.items():
         try:
             read[name] = _READ[name](value)
         except (TypeError, ValueError) as error:
-            raise InvalidOption("filter", f"has a {name!r} that cannot be read") from error
+            raise InvalidOption("filter", f"has an invalid {name!r}") from error
     return Filter(**read)
 
 
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> frozenset[str]:
-    if not isinstance(value, list) or not value:  # an empty one would let everything through
+    if not isinstance(value, list) or not value:  # an empty list would match everything
         raise TypeError
     return frozenset(map(_text, value))
 

@@ -1,4 +1,4 @@
-"""What an operator reads and does."""
+"""Jobs as operators see them, and the results of operators' actions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from jobqueue.errors import InvalidOption
 from jobqueue.records.outcome import Ending
 from jobqueue.states import JobStatus
 
-#: What is looked for inside other texts is compared with every letter of each.
+#: The longest text to search for, because each letter of each text is compared with it.
 LONGEST_SOUGHT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A job an operator's verb left alone, and why: in English, and as a ground with what it is about.
+    """A job that an action left alone, and why, in English and as a ground.
 
-    Where the reason is worded by whoever refused, there is no ground.
+    ``about`` is the detail of the ground. There is no ground if the reason was worded elsewhere.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Refusal:
 
 
 class Ground(StrEnum):
-    """Why a backend leaves a job alone; the text says it of a job that has this status, or this unique key."""
+    """The reasons why a backend leaves a job alone, with a place for the job's status or unique key."""
 
     MISSING = "does not exist"
     NOT_RETRIABLE = "is {}; only failed jobs and dead letters are retried"
@@ -40,30 +40,30 @@ class Ground(StrEnum):
     HAS_CHANGED = "has changed since it was looked at"
 
     def refusal(self, job_id: str, about: str = "") -> Refusal:
-        """Refuse a job on this ground."""
+        """Return the refusal of a job for this reason."""
         return Refusal(job_id, self.value.format(about), self, about)
 
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What an operator's verb did: the jobs it changed, and those it left alone."""
+    """The result of an action: the jobs it changed, and those it left alone."""
 
     done: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    #: Those of ``done`` that run, and were only asked to stop.
+    #: The jobs in ``done`` that are running and were asked to stop.
     asked: tuple[str, ...] = ()
 
 
 class Scope(StrEnum):
-    """What can be paused."""
+    """The things that can be paused."""
 
     QUEUE = "queue"
     TYPE = "type"
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """A queue or a type that no worker takes from, since when, and why."""
+class PauseRecord:
+    """A paused queue or type, with the moment and the reason."""
 
     scope: Scope
     name: str
@@ -73,7 +73,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """How many jobs of one type wait in one queue, how many of them are not due yet, and the oldest due moment."""
+    """The numbers of queued, delayed and running jobs of one type in one queue, and the oldest due moment."""
 
     queue: str
     type: str
@@ -84,8 +84,8 @@ class QueueStats:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetters:
-    """How many jobs of one type that came from one queue wait for an operator."""
+class DeadLetterCount:
+    """The number of dead letters of one type from one queue."""
 
     queue: str
     type: str
@@ -94,7 +94,7 @@ class DeadLetters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amendment:
-    """What an operator changes of jobs that wait; ``None`` leaves it as it is. ``now`` makes them due at once."""
+    """Changes to queued jobs. ``None`` keeps a value. ``now`` makes the jobs due at once."""
 
     queue: str | None = None
     priority: int | None = None
@@ -104,11 +104,11 @@ class Amendment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which jobs an operator means; what is left empty leaves none out. Moments are of the job's creation.
+    """A selection of jobs. Empty fields match every job. Moments are compared with the job's creation.
 
-    ``payload`` holds pairs of a dotted path into the payload and the value to be found there, see ``stands_for``;
-    digits in a path are the place in an array, or a key. ``fingerprint`` names a kind of failure; the empty one stands
-    for failures without. Raises InvalidOption for an ``error`` longer than ``LONGEST_SOUGHT``.
+    ``payload`` holds pairs of a dotted path into the payload and a value; see ``stands_for``. Digits in a path are an
+    index of an array, or a key. ``fingerprint`` selects a kind of failure; the empty one selects failures without a
+    fingerprint. Raises InvalidOption for an ``error`` longer than ``LONGEST_SOUGHT``.
     """
 
     ids: frozenset[str] = frozenset()
@@ -132,18 +132,18 @@ class Filter:
 
 
 def stands_for(value: object) -> tuple[object, ...]:
-    """The values that a value of ``Filter.payload`` finds: itself, and the text that is written like it."""
+    """Return the values that a value in ``Filter.payload`` matches: itself, and the text that is written like it."""
     return (value,) if isinstance(value, str) else (value, json.dumps(value))
 
 
 def is_place(element: str) -> bool:
-    """Whether an element of such a path may be a place in an array; none is longer than nine digits can say."""
+    """Return whether an element of such a path may be an array index, which has nine digits at most."""
     return element.isascii() and element.isdecimal() and len(element) <= 9
 
 
 @dataclass(frozen=True, slots=True)
 class PastAttempt:
-    """One row of a job's history: an attempt that did not succeed."""
+    """A row of a job's history: an attempt that did not succeed."""
 
     fence: int
     attempt: int
@@ -158,7 +158,7 @@ class PastAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
-    """One row of the job table, as read; ``payload``, ``result``, ``progress`` and ``context`` are decoded JSON."""
+    """A row of the job table. ``payload``, ``result``, ``progress`` and ``context`` are decoded JSON."""
 
     id: str
     type: str

@@ -1,4 +1,4 @@
-"""What has happened and what waits, in numbers: what workers add up, and what pages and monitors read."""
+"""Metrics: what workers count, and what pages and monitors read."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-#: How far the jobs of one queue and type are counted, those of all together, and how many such groups are told apart,
-#: and how many queues with all their types.
+#: The limits of counting: the jobs of one queue and type, all jobs together, and the number of groups, which are pairs
+#: of queue and type, or queues.
 COUNTED_TO = 10_000
 COUNTED_TOGETHER = 100_000
 MOST_GROUPS = 200
 
 
 class Lengths(NamedTuple):
-    """Many lengths of time: how many fell into each bucket of ``policy.histogram``, and their sum in seconds."""
+    """Many durations: the number in each bucket of ``policy.histogram``, and their sum in seconds."""
 
     buckets: Mapping[int, int] = MappingProxyType({})
     total: float = 0.0
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """Return how many durations there are."""
         return sum(self.buckets.values())
 
 
 class Tally(NamedTuple):
-    """How attempts of one queue and type ended, each counted once, and what they took.
+    """How the attempts of one queue and type ended, each counted once, and how long jobs waited and ran.
 
-    ``retried``, ``dead_lettered`` and ``stopped`` say what became of the job; ``lost`` counts leases that ran out and
-    whose jobs go back. What was released, snoozed or put into quarantine has not ended. An empty type stands for all
-    types of the queue together, and an empty queue beside it for all queues.
+    ``retried``, ``dead_lettered`` and ``stopped`` are what became of the job; ``lost`` counts expired leases whose jobs
+    go back to the queue. Released, snoozed and quarantined attempts aren't counted. An empty type stands for all types
+    of the queue, and with an empty queue for everything.
     """
 
     queue: str
@@ -50,7 +50,7 @@ ENDS = Tally._fields[2:7]
 
 
 class Stretch(NamedTuple):
-    """What happened in one stretch of time, and the depth that was last met in it; ``None`` where nobody looked."""
+    """The metrics of one stretch of time, and the last depth sampled in it, or ``None`` without a sample."""
 
     begins_at: datetime
     tally: Tally
@@ -59,8 +59,8 @@ class Stretch(NamedTuple):
     oldest: float | None = None
 
 
-class Part(NamedTuple):
-    """What one type or one queue had in all that happened: how attempts ended, and how long how many of them ran."""
+class MetricSum(NamedTuple):
+    """The totals of one type or queue: how attempts ended, how many ran, and for how long."""
 
     name: str
     completed: int
@@ -73,7 +73,7 @@ class Part(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What one type or one queue had in all that happened; ``mean_ran`` is in seconds."""
+    """The share of one type or queue in all metrics. ``mean_ran`` is in seconds."""
 
     name: str
     completed: int
@@ -85,12 +85,12 @@ class Share(NamedTuple):
 
     @property
     def success(self) -> float | None:
-        """Which part of the jobs that came to an end was completed; what was stopped by decision is left out."""
+        """Return the share of completed jobs among those that ended. Jobs stopped on request don't count."""
         return success(self.completed, self.dead_lettered)
 
 
 class Depth(NamedTuple):
-    """What waits and runs of one type in one queue, now. Where ``capped``, more are queued than were counted."""
+    """The current depth of one type in one queue. If ``capped``, more jobs are queued than were counted."""
 
     queue: str
     type: str
@@ -103,6 +103,6 @@ class Depth(NamedTuple):
 
 
 def success(completed: int, dead_lettered: int) -> float | None:
-    """Say which part was completed; ``None`` where nothing came to an end."""
+    """Return the share of completed jobs, or ``None`` if no job ended."""
     ended = completed + dead_lettered
     return completed / ended if ended else None

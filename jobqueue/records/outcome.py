@@ -1,4 +1,4 @@
-"""What an attempt came to, and what is remembered of it if it did not succeed. As frequent as a claim: named tuples."""
+"""Outcomes of attempts: settlements and failures. Settlements are named tuples, because there are as many as claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobqueue.records.draft import Draft, Receipt
+from jobqueue.records.draft import Draft, DraftReceipt
 from jobqueue.states import Move
 
 MESSAGE_LIMIT = 4_000
@@ -15,7 +15,7 @@ TRACEBACK_LIMIT = 32_000
 
 
 class Ending(StrEnum):
-    """How an attempt that did not succeed came to its end."""
+    """The way in which an unsuccessful attempt ended."""
 
     FAILED = "failed"
     TIMED_OUT = "timed_out"
@@ -30,7 +30,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is remembered of an attempt that did not succeed; ``of``() makes its texts fit for any database."""
+    """The record of an unsuccessful attempt. ``Failure.of()`` makes its texts fit for any database."""
 
     ending: Ending
     error_class: str = ""
@@ -50,7 +50,7 @@ class Failure:
         fingerprint: str | None = None,
         duration: timedelta | None = None,
     ) -> Failure:
-        """Make a failure that can be stored whatever its texts hold."""
+        """Return a failure that can be stored, whatever its texts contain."""
         return cls(
             ending,
             storable(error_class, 255),
@@ -62,7 +62,7 @@ class Failure:
 
 
 def storable(text: str, limit: int, *, keep_end: bool = False) -> str:
-    """Cut a text and replace what a database refuses (NUL, lone surrogates). A traceback's end says most."""
+    """Truncate a text, and replace what databases refuse: NUL and lone surrogates. ``keep_end`` is for tracebacks."""
     text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     text = text.encode("utf-8", "replace").decode("utf-8")
     if len(text) <= limit:
@@ -71,11 +71,11 @@ def storable(text: str, limit: int, *, keep_end: bool = False) -> str:
 
 
 class Settlement(NamedTuple):
-    """What an attempt came to, offered by the holder of its claim; stored only if the claim is still held.
+    """The outcome of an attempt, which is stored only if its claim is still held.
 
-    ``delay`` moves a job that goes back to its queue; ``None`` leaves it its place. ``failure`` becomes a row of
-    history; ``children`` become jobs with the completion; ``progress`` is the attempt's last report, as JSON text. Made
-    by the named constructors of ``policy.settling``.
+    ``delay`` moves a job that goes back to its queue; without it the job keeps its place. ``failure`` becomes a row of
+    history, ``children`` become jobs with the completion, and ``progress`` is the attempt's last report as JSON text.
+    Made by the constructors in ``policy.settling``.
     """
 
     id: str
@@ -91,30 +91,35 @@ class Settlement(NamedTuple):
 
     @property
     def claim(self) -> tuple[str, int]:
-        """The claim it settles: no other one has this id and fence."""
+        """Return the key of the claim that it settles."""
         return (self.id, self.fence)
+
+    @property
+    def is_plain_completion(self) -> bool:
+        """Return whether it completes the job with a result only, without follow-up jobs and progress."""
+        return self.move is Move.COMPLETE and not self.children and self.progress is None
 
 
 class Followed(NamedTuple):
-    """What became of a follow-up job: a receipt, or why there is none (its key belongs to a job of another type)."""
+    """The result of a follow-up job: a receipt, or a refusal because its key belongs to a job of another type."""
 
     draft: Draft
-    receipt: Receipt | None
+    receipt: DraftReceipt | None
     refusal: str = ""
 
     @property
     def is_news(self) -> bool:
-        """Whether a job was stored, or none could be; a job that was there before is neither."""
+        """Return whether the job was stored or refused, rather than a duplicate."""
         return bool(self.refusal) or (self.receipt is not None and self.receipt.created)
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """Which job it is: its id, type and queue."""
+        """Return the job's id, type and queue."""
         return (self.draft.id, self.draft.type, self.draft.queue)
 
 
 class Settled(NamedTuple):
-    """What became of settlements: those that were refused, and the follow-up jobs of those that were not."""
+    """The result of storing settlements: the refused ones, and the follow-up jobs of the others."""
 
     refused: tuple[Settlement, ...] = ()
     followed: tuple[Followed, ...] = ()

@@ -1,4 +1,4 @@
-"""What is relayed, what the shared database says to it, and what waits."""
+"""The values of the relay: batches, refusals, and the state of an outbox."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jobqueue.states import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Jobs on their way, in order of id, with their history; each a row by its columns. Their holder names the batch.
+    """Jobs in transit, in order of id, with their history. Each is a row by its columns. ``holder`` is its name.
 
-    An empty one says that nothing waits.
+    An empty batch means that nothing waits.
     """
 
     holder: str = ""
@@ -23,7 +23,7 @@ class Batch:
 
 
 class Refused(NamedTuple):
-    """Why a job was not taken in, and as what it stays in the outbox."""
+    """The reason why a job was not taken in, and its status in the outbox."""
 
     status: JobStatus
     reason: str
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What an outbox still has, since when, and how relaying fares: since when the other side is lost, and why."""
+    """The state of an outbox: the waiting jobs, and since when and why the shared database is lost."""
 
     count: int
     oldest: datetime | None

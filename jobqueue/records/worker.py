@@ -1,4 +1,4 @@
-"""What is known of a worker, and what it tells of its jobs while they run."""
+"""Workers, and the progress of their jobs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-#: How often a worker says that it is up, and after what silence it counts as dead.
+#: How often a worker reports that it is up, and the silence after which it counts as dead.
 NEWS_EVERY = timedelta(seconds=10)
 SILENT_FOR = timedelta(seconds=60)
 
@@ -22,7 +22,7 @@ class WorkerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord:
-    """One worker: who and where it is, what it serves (``queues`` None: all), and how busy it is.
+    """A worker: who and where it is, the queues it serves (``None``: all), and how busy it is.
 
     ``left_out`` are jobs that it can neither run nor end, by id, each with the reason.
     """
@@ -43,12 +43,26 @@ class WorkerRecord:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def is_alive(self, now: datetime) -> bool:
-        """Whether it was heard of lately."""
-        return now - self.seen_at < SILENT_FOR
+        """Return whether the worker has reported recently."""
+        return is_recent(self.seen_at, now)
+
+    def serves(self, queue: str | None = None, type: str | None = None) -> bool:  # noqa: A002 - as the column is called
+        """Return whether it serves a queue and a type; ``None`` stands for any."""
+        in_queue = self.queues is None or queue is None or queue in self.queues
+        return in_queue and (type is None or type in self.types)
+
+    def takes(self, queue: str | None = None, type: str | None = None) -> bool:  # noqa: A002 - as the column is called
+        """Return whether it serves them and still takes jobs; a worker that stops takes none."""
+        return self.state is WorkerState.RUNNING and self.serves(queue, type)
+
+
+def is_recent(seen_at: datetime, now: datetime) -> bool:
+    """Return whether a worker that was heard of at a moment still counts as alive."""
+    return now - seen_at < SILENT_FOR
 
 
 class Progress(NamedTuple):
-    """How far a running job says it is; ``report`` is JSON text."""
+    """The progress of a running job. ``report`` is JSON text."""
 
     id: str
     fence: int
