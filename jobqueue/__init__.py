@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from jobqueue.api import aenqueue, aenqueue_many, aget, enqueue, enqueue_many, enqueue_on_commit, get, job
+from jobqueue.api.handler import Handler
+from jobqueue.api.receipts import Receipt
 from jobqueue.errors import (
     Cancel,
     DatabaseBusy,
@@ -28,12 +30,10 @@ from jobqueue.errors import (
     Snooze,
     UnknownJobType,
 )
-from jobqueue.handler import Handler
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.origin import origin
 from jobqueue.handlers.typed_options import JobOptions
 from jobqueue.policy.retry import Exponential, Fixed
-from jobqueue.receipts import Receipt
 from jobqueue.records import JobRecord
 from jobqueue.states import JobStatus
 from jobqueue.version import __version__ as __version__

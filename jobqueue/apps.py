@@ -1,4 +1,4 @@
-"""The Django app: it finds the handlers, checks the settings, and listens for what is to be logged."""
+"""The Django app: it discovers handlers and registers the system checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobqueue.checks import TAG, check_settings
 
 
 class JobQueueConfig(AppConfig):
-    """Starts nothing: no thread, no process, no connection. It imports the ``jobs`` module of every installed app."""
+    """Imports the ``jobs`` module of each installed app. Starts no thread, no process and no connection."""
 
     name = "jobqueue"
     verbose_name = _("Job queue")

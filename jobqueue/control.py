@@ -1,4 +1,4 @@
-"""What an operator may do: retry, amend, cancel and purge by id or by filter, edit a payload, pause and resume."""
+"""The operator's actions: retry, amend, cancel and purge jobs, edit payloads, pause and resume queues and types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from jobqueue.states import ACTIVE, JobStatus, Move, sources
 
 BATCH = 500
 
-#: Which statuses each verb takes where a filter names none. A cancelled job is retried by its id or its status only.
+#: The statuses each action takes if a filter names none. Cancelled jobs are only retried by id, or if the filter names
+#: their status.
 RETRIED = frozenset({JobStatus.DEAD_LETTER})
 AMENDED = frozenset({JobStatus.QUEUED})
 CANCELLED = ACTIVE
@@ -31,110 +32,110 @@ _Verb = Callable[[Sequence[str]], Handled]
 
 
 def retry(ids: Iterable[str], told: Told | None = None, every: Seconds = 0, after: Seconds = 0) -> Handled:
-    """Put failed jobs and dead letters back into their queues; ``told`` hears how many are dealt with.
+    """Put failed jobs and dead letters back into their queues.
 
-    The first is due ``after`` so long, and each of the others ``every`` later than the one before it.
+    The first job is due in ``after``, and each of the others ``every`` later than the one before it. ``told`` is called
+    with the number of jobs handled so far.
     """
     return _each(_retrying(every, after), _batches(ids), told)
 
 
 def retry_edited(job_id: str, payload: object, seen: datetime | None = None) -> Handled:
-    """Put one failed job or dead letter back with another payload, JSON data that fits its type as of today.
+    """Put one failed job or dead letter back with another payload: JSON data that fits its type's current form.
 
-    What the payload was before stays in the job's context. With ``seen``, its ``updated_at`` as the caller has read it,
-    a job that has changed since is left alone. Raises NotEditable for a type that does not want that,
-    UnknownJobType for one whose form is not known here, and PayloadUnfit or PayloadRefused for a payload that will not
-    do; then nothing is changed.
+    The previous payload is kept in the job's context. If ``seen`` is the job's ``updated_at`` as the caller read it, a
+    job that has changed since is left alone. Raises NotEditable for a type with ``editable=False``, UnknownJobType for
+    a type without a handler here, and PayloadUnfit or PayloadRefused for an invalid payload; then nothing is changed.
     """
     backend = backends.current()
-    found = backend.get(job_id)
+    found = backend.jobs.get(job_id)
     if found is None:
         return Handled(refused=(Ground.MISSING.refusal(job_id),))
     kind = registry.get(found.type)
     if not kind.editable:
         raise NotEditable(found.type)
     edited = kind.payload.dump_edited(payload)
-    return _woken(backend.retry_edited(job_id, edited, kind.payload.version, seen))
+    return _woken(backend.operator.retry_edited(job_id, edited, kind.payload.version, seen))
 
 
 def amend(ids: Iterable[str], amendment: Amendment, told: Told | None = None) -> Handled:
-    """Change when, where or how soon queued jobs are run. Raises InvalidOption for what no job can have."""
+    """Change the queue, priority or due time of queued jobs. Raises InvalidOption for values outside the bounds."""
     return _each(_amending(amendment), _batches(ids), told)
 
 
 def cancel(ids: Iterable[str], told: Told | None = None) -> Handled:
-    """End queued jobs, and ask running ones to stop."""
-    return _each(backends.current().cancel, _batches(ids), told)
+    """Cancel queued jobs, and ask running ones to stop."""
+    return _each(backends.current().operator.cancel, _batches(ids), told)
 
 
 def purge(ids: Iterable[str], told: Told | None = None) -> Handled:
     """Delete jobs and their history."""
-    return _each(backends.current().purge, _batches(ids), told)
+    return _each(backends.current().operator.purge, _batches(ids), told)
 
 
 def retry_matching(wanted: Filter, limit: int | None = None, told: Told | None = None, every: Seconds = 0) -> Handled:
-    """Retry the first ``limit`` jobs of those a filter lets through: dead letters, unless it names statuses."""
+    """Retry the first ``limit`` jobs that match a filter: dead letters, unless it names statuses."""
     return _each(_retrying(every), _found(retriable(wanted), limit), told)
 
 
 def amend_matching(wanted: Filter, amendment: Amendment, limit: int | None = None, told: Told | None = None) -> Handled:
-    """Amend the first ``limit`` jobs of those a filter lets through: queued ones."""
+    """Amend the first ``limit`` queued jobs that match a filter."""
     return _each(_amending(amendment), _found(amendable(wanted), limit), told)
 
 
 def cancel_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
-    """Cancel the first ``limit`` jobs of those a filter lets through: queued and running ones."""
-    return _each(backends.current().cancel, _found(cancellable(wanted), limit), told)
+    """Cancel the first ``limit`` queued and running jobs that match a filter."""
+    return _each(backends.current().operator.cancel, _found(cancellable(wanted), limit), told)
 
 
 def purge_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
-    """Delete the first ``limit`` jobs of those a filter lets through: what has ended, unless it names statuses."""
-    return _each(backends.current().purge, _found(purgeable(wanted), limit), told)
+    """Delete the first ``limit`` jobs that match a filter: ended jobs, unless it names statuses."""
+    return _each(backends.current().operator.purge, _found(purgeable(wanted), limit), told)
 
 
 def retriable(wanted: Filter) -> Filter:
-    """Narrow a filter to what ``retry_matching`` takes; a status that cannot be retried is refused."""
+    """Narrow a filter to the jobs that ``retry_matching`` takes. Refuse a status that can't be retried."""
     return _narrowed(wanted, RETRIED, sources(Move.REVIVE), "retried")
 
 
 def amendable(wanted: Filter) -> Filter:
-    """Narrow a filter to what ``amend_matching`` takes."""
+    """Narrow a filter to the jobs that ``amend_matching`` takes."""
     return _narrowed(wanted, AMENDED, AMENDED, "amended")
 
 
 def cancellable(wanted: Filter) -> Filter:
-    """Narrow a filter to what ``cancel_matching`` takes."""
+    """Narrow a filter to the jobs that ``cancel_matching`` takes."""
     return _narrowed(wanted, CANCELLED, CANCELLED, "cancelled")
 
 
 def purgeable(wanted: Filter) -> Filter:
-    """Narrow a filter to what ``purge_matching`` takes: never what runs, and what waits only if it is named."""
+    """Narrow a filter to the jobs that ``purge_matching`` takes: never running jobs, and queued ones only if named."""
     return _narrowed(wanted, PURGED, frozenset(JobStatus) - {JobStatus.IN_PROGRESS}, "purged")
 
 
 def pause(scope: Scope, name: str, reason: str = "") -> bool:
-    """Let workers take no more from a queue or of a type; say whether that is new."""
+    """Stop workers from taking jobs of a queue or type. Return whether it wasn't paused before."""
     check_name(scope.value, name)
     check_reason("reason", reason)
-    return backends.current().pause(scope, name, reason.strip())
+    return backends.current().operator.pause(scope, name, reason.strip())
 
 
 def resume(scope: Scope, name: str) -> bool:
-    """Undo a pause, and wake the workers; say whether there was one."""
+    """Undo a pause, and wake the workers. Return whether there was one."""
     backend = backends.current()
-    was_paused = backend.resume(scope, name)
+    was_paused = backend.operator.resume(scope, name)
     if was_paused:
         backend.on_commit(backend.wake)
     return was_paused
 
 
 def _retrying(every: Seconds, after: Seconds = 0) -> _Verb:
-    """Make a verb that goes on with its pace from batch to batch."""
+    """Return a verb that keeps its pace from batch to batch."""
     step, due_in = duration(every, "every"), duration(after, "after")
 
     def retry_batch(ids: Sequence[str]) -> Handled:
         nonlocal due_in
-        handled = _woken(backends.current().retry(ids, due_in, step))
+        handled = _woken(backends.current().operator.retry(ids, due_in, step))
         due_in += len(ids) * step
         return handled
 
@@ -147,13 +148,13 @@ def _amending(amendment: Amendment) -> _Verb:
     if not changes and not amendment.now:
         raise InvalidOption("amendment", "changes nothing")
     if amendment.now and amendment.scheduled_at is not None:
-        raise InvalidOption("scheduled_at", "cannot go with now: give one of them")
+        raise InvalidOption("scheduled_at", "cannot be combined with now")
     checked = replace(amendment, scheduled_at=in_utc(Options(**changes).scheduled_at))
-    return lambda ids: _woken(backends.current().amend(ids, checked))
+    return lambda ids: _woken(backends.current().operator.amend(ids, checked))
 
 
 def _woken(handled: Handled) -> Handled:
-    """Have the workers look, once it is committed, where something may be due by now."""
+    """Wake the workers after the commit if any job was changed, because some may be due."""
     if handled.done:
         backend = backends.current()
         backend.on_commit(backend.wake)
@@ -174,10 +175,10 @@ def _batches(ids: Iterable[str]) -> Iterator[Sequence[str]]:
 
 
 def _found(wanted: Filter, limit: int | None) -> Iterator[Sequence[str]]:
-    """Page through what matches, each job once: one that fails again meanwhile is behind the page, and stays."""
+    """Yield pages of matching jobs, each job once: a job that fails again meanwhile sorts before the page."""
     backend, after, left = backends.current(), None, limit
     while left is None or left > 0:
-        batch = backend.find_ids(wanted, BATCH if left is None else min(BATCH, left), after)
+        batch = backend.jobs.find_ids(wanted, BATCH if left is None else min(BATCH, left), after)
         if not batch:
             return
         yield batch

@@ -1,6 +1,7 @@
-"""The queue's own jobs, found like those of any app. The one there is serves the admin, and exists where that does.
+"""The queue's own jobs, discovered like those of any app.
 
-A worker whose settings lack the admin has no log to write to, and leaves such jobs to one that has it.
+The only one belongs to the admin and is defined only if the admin is installed. Workers without the admin have no admin
+log to write to, and leave its jobs to workers that have it.
 """
 
 from __future__ import annotations

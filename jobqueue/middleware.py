@@ -1,4 +1,4 @@
-"""What stands in ``MIDDLEWARE``: the start of the embedded worker, and the origin of jobs."""
+"""Middleware: the start of the embedded worker, and the origin of jobs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jobqueue.worker import embedded
 
 @sync_and_async_middleware
 def embedded_worker(_get_response: Callable[[Any], Any]) -> NoReturn:
-    """Keep a worker beside this web process, where ``JOBQUEUE["EMBEDDED"]`` says so.
+    """Keep a worker beside this web process if ``JOBQUEUE["EMBEDDED"]`` is on.
 
-    Django makes its middleware when a server loads the application, and only then: not in ``migrate``, not in a worker,
-    not in the autoreloader's parent.
+    Django instantiates middleware only when a server loads the application: not in ``migrate``, not in a worker, not in
+    the autoreloader's parent.
     """
     embedded.begin()
     raise MiddlewareNotUsed
@@ -27,10 +27,10 @@ def embedded_worker(_get_response: Callable[[Any], Any]) -> NoReturn:
 
 @sync_and_async_middleware
 def job_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Have each job say which request enqueued it, and which user, as far as the view has looked at ``request.user``.
+    """Record in each job which request enqueued it, and which user if the view has accessed ``request.user``.
 
-    The request's id is what another middleware has left in ``request.request_id`` or ``request.id``, else the header
-    ``X-Request-ID``.
+    The request's id is ``request.request_id`` or ``request.id`` if another middleware sets one, otherwise the
+    ``X-Request-ID`` header.
     """
     if iscoroutinefunction(get_response):
 

@@ -1,4 +1,4 @@
-"""A database router for a queue in a database of its own."""
+"""The database router for a queue in a database of its own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ APP = "jobqueue"
 
 
 class JobQueueRouter:
-    """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and keeps them out of every other database.
+    """Sends the queue's tables to ``JOBQUEUE["DATABASE"]``, and keeps them out of other databases.
 
-    They are made in ``JOBQUEUE["RELAY_TO"]`` too. List it in DATABASE_ROUTERS. Tables of other apps are left to the
+    Add it to DATABASE_ROUTERS. Migrations create the tables in ``JOBQUEUE["RELAY_TO"]`` too. Other apps are left to
     other routers.
     """
 

@@ -1,1 +1,1 @@
-"""The code side of a job: what its payload looks like, how it is treated, and where its function is found."""
+"""Job types: their functions, options, payloads and results, and the context of a handler."""

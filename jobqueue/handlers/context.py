@@ -1,4 +1,4 @@
-"""What a handler may know of the attempt it is part of, and what it may ask of it."""
+"""The context of a handler: facts about its attempt, and what it may ask for."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from jobqueue.records import Draft
 
 
 class Drafting(Protocol):
-    """A handler, as far as a follow-up job needs it."""
+    """A handler, as needed for a follow-up job."""
 
     def draft(self, *args: Any, **kwargs: Any) -> Draft:
-        """Decide a job without storing it."""
+        """Return a draft of a job without storing it."""
         ...
 
 
 class Attending(Protocol):
-    """Who attends the attempt while it runs: the worker, or a test."""
+    """The attendant of a running attempt: the worker, or a test."""
 
     def report(self, text: str) -> None:
-        """Take a report of progress, as JSON text."""
+        """Take a progress report, as JSON text."""
         ...
 
     def stop_reason(self) -> StopReason | None:
-        """Say why the handler shall stop, if it shall."""
+        """Return why the handler must stop, or ``None``."""
         ...
 
     def follow(self, target: Drafting | str, args: tuple[Any, ...], fields: dict[str, Any]) -> Draft:
-        """Decide a follow-up job and keep it until the attempt is completed."""
+        """Draft a follow-up job and keep it until the attempt is completed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """The attempt a handler runs in. ``fence`` grows with each claim; outside systems can compare it."""
+    """The attempt that a handler runs in. ``fence`` grows with each claim, and other systems can compare it."""
 
     job_id: str
     job_type: str
@@ -52,11 +52,11 @@ class JobContext:
     attendant: Attending | None = field(default=None, repr=False, compare=False)
 
     def progress(self, percent: float, **info: Any) -> None:
-        """Tell how far the work is, from 0 to 100, with whatever else helps to see it.
+        """Report the progress of the work, from 0 to 100, with any further information.
 
-        It is shown within about a second; of reports that follow each other closely, the last one is kept. The last one
-        of all is stored with the end of the attempt, unless its process dies. Raises PayloadRefused for what no
-        database can store, such as NaN, and for more than ``MAX_RESULT_BYTES``.
+        It is shown within about a second; of several reports in that time, the last one is kept. The last report of an
+        attempt is stored with its end, unless its process dies. Raises PayloadRefused for values that no database can
+        store, such as NaN, and for more than ``MAX_RESULT_BYTES``.
         """
         given: object = percent
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 100:
@@ -66,33 +66,33 @@ class JobContext:
             self.attendant.report(report)
 
     def should_stop(self) -> bool:
-        """Whether the handler shall come to an end: its worker stops, its time is up, or an operator cancelled it."""
+        """Return whether the handler must stop: its worker stops, its time is up, or an operator cancelled it."""
         return bool(self.attendant and self.attendant.stop_reason())
 
     def checkpoint(self) -> None:
-        """End the attempt here if it shall stop: a moment at which nothing is lost.
+        """End the attempt here if it must stop. Call it where no work would be lost.
 
-        A job whose worker stops goes back to its queue and has its attempt back.
+        A job whose worker stops goes back to its queue, and the attempt isn't counted.
         """
         reason = self.attendant.stop_reason() if self.attendant else None
         if reason:
             raise Interrupted(reason)
 
     def enqueue(self, target: Drafting | str, /, *args: Any, **fields: Any) -> str:
-        """Enqueue a follow-up job: it is stored with this attempt's completion, or not at all.
+        """Enqueue a follow-up job, which is stored with this attempt's completion, or not at all.
 
-        Takes a handler, ``ctx.enqueue(resize, image_id=7)``, or ``using()`` of one, or a job type's name. The job knows
-        this one as its parent and has its tenant and workspace, unless it is given others; with another tenant it has
-        no workspace but its own. Returns the id that it will have, unless its key already belongs to an older job.
-        Raises as ``enqueue`` does.
+        Takes a handler, as in ``ctx.enqueue(resize, image_id=7)``, the ``using()`` of one, or the name of a job type.
+        This job becomes its parent. It has this job's tenant and workspace unless others are given; with another tenant
+        it doesn't inherit the workspace. Returns the id that it will have, unless its key already belongs to an older
+        job. Raises the same errors as ``enqueue``.
         """
         if self.attendant is None:
-            raise JobQueueError("ctx.enqueue() needs a worker that completes the attempt; here there is none.")
+            raise JobQueueError("ctx.enqueue() needs a worker that completes the attempt, and there is none here.")
         return self.attendant.follow(target, args, fields).id
 
 
 def _shown(value: object) -> str:
-    """Show a value in a few letters; of what may take long to write, or fail at that, the type."""
+    """Return a value in a few characters, or its type if writing it may be slow or fail."""
     if isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < 10**20):
         return f"{value!r:.20}"
     return "a larger number" if isinstance(value, int) else type(value).__name__

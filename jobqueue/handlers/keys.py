@@ -1,4 +1,4 @@
-"""Idempotency keys made of payload fields: the same work, the same key; hashed, so that a key tells nothing."""
+"""Idempotency keys made of payload fields. They are hashes, so a key reveals nothing."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _DIGITS = 32
 
 
 def payload_key(prefix: str, values: Mapping[str, Any], nonce: str = "") -> str:
-    """Hash values to ``prefix-<32 hexadecimal digits>``; the order of the values does not matter."""
+    """Return ``prefix-<32 hexadecimal digits>``. The order of the values doesn't matter."""
     canonical = _canonical(dict(values))
     digest = hashlib.sha256(f"{nonce}:{canonical}".encode()).hexdigest()
     return f"{prefix}-{digest[:_DIGITS]}"
 
 
 def typed(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Read values as the fields of a payload that they are, so that equal payloads have equal keys: "7" is 7.
+    """Validate values as fields of a payload, so that equal payloads have equal keys: "7" is 7.
 
-    Each field is read by itself, because a key may leave fields out that a payload needs. Raises pydantic's
-    ValidationError for a value that no payload can have, and InvalidOption for what is no field.
+    Each field is validated by itself, because a key may leave out fields that a payload needs. Raises pydantic's
+    ValidationError for a value that no payload can have, and InvalidOption for an unknown field.
     """
     if not (isinstance(form, type) and issubclass(form, BaseModel)):
         return dict(_of_dict(form).validate_python(dict(values)))
@@ -36,7 +36,7 @@ def typed(form: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     names |= {name: name for name in form.model_fields}
     for given in values:
         if given not in names and form.model_config.get("extra") != "allow":
-            raise InvalidOption(given, f"is no field of the payload. {did_you_mean(given, names)}")
+            raise InvalidOption(given, f"is not a field of the payload. {did_you_mean(given, names)}")
     return {
         names.get(given, given): _field(form, names[given], value) if given in names else value
         for given, value in values.items()
@@ -48,14 +48,14 @@ def _field(form: type[BaseModel], name: str, value: Any) -> Any:
         read = _alone(form, name).model_validate({name: value})
     except ValidationError:
         raise
-    except Exception:  # a validator that wants to see other fields
+    except Exception:  # a validator that needs other fields
         read = _alone(form, name, validated=False).model_validate({name: value})
     return getattr(read, name)
 
 
 @lru_cache(maxsize=1_000)
 def _alone(form: type[BaseModel], name: str, *, validated: bool = True) -> type[BaseModel]:
-    """Make a model of one field, with the validators that the payload's model has for it."""
+    """Return a model of one field, with the validators that the payload's model has for it."""
     field, found = form.model_fields[name], form.__pydantic_decorators__.field_validators.items()
     validators: dict[str, Any] = {
         key: field_validator(name, mode=one.info.mode)(staticmethod(one.func))
@@ -73,7 +73,7 @@ def _of_dict(form: Any) -> TypeAdapter[Any]:
 
 
 def _canonical(value: Any) -> str:
-    """Write a value as JSON, the same in every process: a set has no order of its own."""
+    """Return a value as JSON that is the same in every process: sets and dicts are sorted."""
     if isinstance(value, BaseModel):
         return _canonical(value.model_dump())
     if isinstance(value, (set, frozenset)):

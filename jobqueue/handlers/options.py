@@ -1,4 +1,4 @@
-"""How a job type is treated, and what one enqueue may say differently; their bounds are checked here, once."""
+"""The options of jobs and their bounds."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from jobqueue.policy.retry import Seconds
 NAME_LENGTH = 100
 KEY_LENGTH = 255
 REASON_LENGTH = 500
-#: Sense ends long before.
+#: Far above any sensible value.
 MOST_RETRIES = 10_000
+#: Every time zone can say these, and what lies between them.
+FIRST_MOMENT, LAST_MOMENT = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
 _NAME = re.compile(r"[\w.:/@-]+")
-#: What breaks a line, cannot be seen, or turns the writing around.
+#: Characters that break a line, are invisible, or reverse the direction of writing.
 UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What decides where and when a job runs. Durations are seconds or a timedelta; ``None`` leaves a thing open."""
+    """When, where and how a job runs. Durations are seconds or a timedelta; ``None`` means unset."""
 
     queue: str = "default"
     priority: int = 5
@@ -46,7 +48,7 @@ class Options:
         self._check(_CHECKS)
 
     def but(self, **changes: Any) -> Options:
-        """Make options that differ in something. A job with a key of its own asks for that, so it must cost little."""
+        """Return options with changes. Called for each job that has a key of its own, so it must be fast."""
         made = object.__new__(Options)
         made.__dict__.update(self.__dict__, **changes)
         made._check(changes)
@@ -60,10 +62,10 @@ class Options:
         if self.idempotency_key is not None and self.unique_key is not None:
             raise InvalidOption(
                 "unique_key",
-                "cannot go with idempotency_key: the latter holds as long as the job is kept, so it is enough",
+                "cannot be combined with idempotency_key, which holds as long as the job is kept and so is enough",
             )
         if self.scheduled_at is not None and duration(self.delay, "delay"):
-            raise InvalidOption("delay", "cannot go with scheduled_at: give one of them")
+            raise InvalidOption("delay", "cannot be combined with scheduled_at")
 
 
 _DEFAULTS = {one.name: one.default for one in fields(Options)}
@@ -78,9 +80,9 @@ def name(option: str, value: object) -> None:
 
 
 def reason(option: str, value: object) -> None:
-    """Check the words in which an operator says why; there may be none."""
+    """Check an operator's reason, which may be empty."""
     if not isinstance(value, str) or UNSEEN.search(value):
-        raise InvalidOption(option, f"must be one line, in characters that can be seen, got {_shown(value)}")
+        raise InvalidOption(option, f"must be one line of visible characters, got {_shown(value)}")
     _short(option, value, REASON_LENGTH)
 
 
@@ -114,7 +116,7 @@ def _length(option: str, value: Any) -> None:
 
 def _limit(option: str, value: Any) -> None:
     if value is not None and not duration(value, option):
-        raise InvalidOption(option, "must be longer than nothing")
+        raise InvalidOption(option, "must be longer than zero")
 
 
 def _moment(option: str, value: object) -> None:
@@ -127,7 +129,7 @@ def _moment(option: str, value: object) -> None:
     try:
         in_utc(value)
     except (OverflowError, ValueError) as error:
-        raise InvalidOption(option, f"must be a moment that every time zone knows, got {value!r}") from error
+        raise InvalidOption(option, f"must be a moment that exists in every time zone, got {value!r}") from error
 
 
 def _shown(value: object) -> str:
@@ -151,12 +153,12 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
 
 
 def in_utc(moment: datetime | None) -> datetime | None:
-    """Read a moment; a naive one, possible with USE_TZ off, is in the project's time zone."""
+    """Return a moment in UTC. A naive one, possible with USE_TZ off, is in the project's time zone."""
     if moment is None:
         return None
     if moment.tzinfo is None:
         moment = timezone.make_aware(moment, timezone.get_default_timezone())
     moment = moment.astimezone(UTC)
-    if not 1 < moment.year < 9999:
-        raise OverflowError("beyond what every time zone can say")
+    if not FIRST_MOMENT <= moment <= LAST_MOMENT:
+        raise OverflowError("outside the range of some time zones")
     return moment

@@ -1,4 +1,4 @@
-"""Where jobs come from: the request in whose course they are enqueued, and its user."""
+"""The origin of jobs: the request that enqueued them, and its user."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.utils.functional import LazyObject, empty
 
-#: The keys under which the two are stored in the column ``context``.
+#: The keys of both in the column ``context``.
 REQUEST_ID, USER = "request_id", "user"
 LONGEST = 200
-#: What may be an id: a client can send any header. Anything else is left out.
+#: A valid id. A client can send any header; others are left out.
 _ID = re.compile(rf"[!-~]{{1,{LONGEST}}}")
-#: Where other middleware leaves the id that it has read or made.
+#: The attributes in which other middleware stores the id.
 _ATTRIBUTES = ("request_id", "id")
 _HEADER = "X-Request-ID"
 
@@ -26,17 +26,17 @@ _in_force: ContextVar[Callable[[], _Found] | None] = ContextVar("jobqueue_origin
 
 
 def found() -> _Found:
-    """Say what is known here of where jobs come from."""
+    """Return the current origin."""
     look = _in_force.get()
     return {} if look is None else look()
 
 
 @contextmanager
 def origin(*, user: object = None, request_id: object = None) -> Iterator[None]:
-    """Have the jobs that are enqueued inside say which user and which request they come from.
+    """Record in the jobs enqueued inside which user and which request they come from.
 
-    ``user`` is a user, or a user's primary key. What is left out stays as it is outside. For a consumer, a command or a
-    middleware of your own; ``jobqueue.middleware.job_origin`` does it for requests.
+    ``user`` is a user or a user's primary key. Arguments that are left out keep the value from outside. This is for
+    consumers, commands and your own middleware; ``jobqueue.middleware.job_origin`` does it for requests.
     """
     known = {**found(), **_facts(user, request_id)}
     with _looking(lambda: known):
@@ -45,14 +45,14 @@ def origin(*, user: object = None, request_id: object = None) -> Iterator[None]:
 
 @contextmanager
 def of_request(request: HttpRequest) -> Iterator[None]:
-    """Have jobs say which request they come from, and which user as far as that is known when they are enqueued."""
+    """Record in jobs which request they come from, and which user, if known when they are enqueued."""
     with _looking(lambda: _facts(_user_of(request), _id_of(request))):
         yield
 
 
 @contextmanager
 def of_job(carried: Mapping[str, Any]) -> Iterator[None]:
-    """Have follow-up jobs come from where their job did; a foreign program may have stored anything there."""
+    """Pass a job's origin on to its follow-up jobs. Another program may have stored anything there."""
     known = _facts(carried.get(USER), carried.get(REQUEST_ID))
     with _looking(lambda: known):
         yield
@@ -73,7 +73,7 @@ def _facts(user: object, request_id: object) -> _Found:
 
 
 def _text(value: object) -> str:
-    """Write an id, if it is one."""
+    """Return an id as text, or an empty string for anything else."""
     if isinstance(value, bool) or not isinstance(value, (str, int, UUID)):
         return ""
     text = str(value)
@@ -86,7 +86,7 @@ def _id_of(request: HttpRequest) -> object:
 
 
 def _user_of(request: HttpRequest) -> object:
-    """Find the user if somebody has asked for it: to ask now would cost queries, and mark the session as used."""
+    """Return the user if it was already loaded: loading it would cost queries and mark the session as accessed."""
     for user in (getattr(request, "user", None), getattr(request, "_acached_user", None)):
         is_known = not isinstance(user, LazyObject) or user._wrapped is not empty
         if is_known and getattr(user, "is_authenticated", False):

@@ -1,4 +1,4 @@
-"""What travels in a payload: pydantic in, JSON text in the table, pydantic out. Data is never code."""
+"""Payloads: validation by pydantic, and their form as JSON text in the table."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from jobqueue.policy.redaction import redact_text, secret_values
 P = TypeVar("P")
 Upgrader = Callable[[dict[str, Any]], dict[str, Any]]
 
-# What JSON may spell and jsonb cannot hold: NUL, and half of a surrogate pair.
+# What JSON may contain but jsonb can't store: NUL, and half of a surrogate pair.
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-#: What limits the size of each thing; progress is written often, and read as a result is.
+#: The settings that limit sizes. Progress is read like a result.
 _SIZES = {"payload": "MAX_PAYLOAD_BYTES", "result": "MAX_RESULT_BYTES", "progress": "MAX_RESULT_BYTES"}
 _MOST_COMPLAINTS = 20
 _JSON = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 class PayloadType(Generic[P]):
-    """The form of one job type's payloads, its version, and the way from older versions to it."""
+    """The form of one job type's payloads, its version, and the upgraders from older versions."""
 
     def __init__(self, form: type[P], version: int = 1, upgraders: Mapping[int, Upgrader] | None = None) -> None:
         self.version = version
@@ -37,19 +37,19 @@ class PayloadType(Generic[P]):
         self._fields = getattr(form, "model_fields", {})
 
     def dump(self, value: object) -> str:
-        """Validate a payload and write it as JSON.
+        """Validate a payload and return it as JSON.
 
-        Raises pydantic's ValidationError for one that does not fit, and PayloadRefused for one that fits but would not
-        come back the same: NaN, bytes or tuples where anything is allowed, keys that are not text, secrets that are
-        masked, or too much of it.
+        Raises pydantic's ValidationError for a payload that doesn't fit. Raises PayloadRefused for one that fits but
+        would not be read back the same: NaN, bytes or tuples where anything is allowed, keys that aren't strings,
+        masked secrets; or that is too large.
         """
         payload = self._adapter.validate_python(value)
         return stored(payload, self._adapter, self._adapter.validate_json, "payload", PayloadRefused)
 
     def dump_edited(self, data: object) -> str:
-        """Validate JSON data that a person wrote, and write it as it is stored.
+        """Validate JSON data that a person wrote, and return it as it is stored.
 
-        Raises PayloadUnfit, which says what does not fit and where, and PayloadRefused as ``dump`` does.
+        Raises PayloadUnfit, which says what doesn't fit and where, and PayloadRefused like ``dump``.
         """
         text = _encode(data, "payload", PayloadRefused)
         try:
@@ -58,13 +58,13 @@ class PayloadType(Generic[P]):
             raise
         except ValidationError as error:
             raise PayloadUnfit(_in_words(error, secret_values(data))) from None
-        except Exception as error:  # a validator that stumbles over what a person wrote
+        except Exception as error:  # a validator that fails on what a person wrote
             raise PayloadUnfit([("payload", f"its validation raised {type(error).__name__}")]) from error
 
     def load(self, text: str, version: int) -> P:
-        """Read a stored payload, upgrading an older version first.
+        """Parse a stored payload, and upgrade it first if it has an older version.
 
-        Raises PayloadInvalid, which carries no values of the payload, and PayloadTooNew for a version from the future.
+        Raises PayloadInvalid, which contains no values of the payload, and PayloadTooNew for a newer version.
         """
         try:
             return self._adapter.validate_json(self.upgraded(text, version))
@@ -73,18 +73,18 @@ class PayloadType(Generic[P]):
             raise PayloadInvalid(f"The stored payload does not validate:{complaints}") from None
 
     def upgraded(self, text: str, version: int) -> str:
-        """Bring a stored payload to today's version, unvalidated. Raises PayloadInvalid and PayloadTooNew."""
+        """Upgrade a stored payload to the current version, unvalidated. Raises PayloadInvalid and PayloadTooNew."""
         if version > self.version:
             raise PayloadTooNew(
-                f"The payload has version {version}, and this release reads up to {self.version}; "
+                f"The payload has version {version}, but this release reads up to version {self.version}; "
                 f"a worker of the newer release can run the job."
             )
         if version == self.version:
             return text
-        # A foreign row may say any version: what is missing is looked for one by one, never listed.
+        # A row of another program may have any version, so missing steps are searched one by one, never listed.
         missing = next((step for step in range(version, self.version) if step not in self.upgraders), None)
         if missing is not None:
-            raise PayloadInvalid(f"No upgrader leads on from payload version {missing}.")
+            raise PayloadInvalid(f"There is no upgrader from payload version {missing}.")
         data = foreign_json.read(text)
         if isinstance(data, foreign_json.Unreadable):
             raise PayloadInvalid(f"The stored payload cannot be read: {data.why}.")
@@ -92,7 +92,7 @@ class PayloadType(Generic[P]):
             for step in range(version, self.version):
                 data = self.upgraders[step](data)
             return json.dumps(data)
-        except Exception as error:  # whatever an upgrader stumbles over, it would stumble over again
+        except Exception as error:  # an upgrader that fails would fail again
             raise PayloadInvalid(f"The upgrade from payload version {version} raised {type(error).__name__}.") from None
 
 
@@ -103,7 +103,7 @@ def stored(
     what: str,
     refusal: type[Exception],
 ) -> str:
-    """Write a value as JSON that ``read`` makes the same value of; refuse one that would change on the way.
+    """Return a value as JSON that ``read`` turns into the same value. Refuse one that would change on the way.
 
     This is the one rule for payloads and results.
     """
@@ -120,13 +120,13 @@ def stored(
     if back != value:
         raise refusal(
             f"The {what} is not the same after JSON: {_first_difference(value, back, what)}. "
-            f"Use plain JSON data there, or say in a pydantic model or in the signature what it is."
+            f"Use plain JSON data there, or declare its type in a pydantic model or in the signature."
         )
     return text
 
 
 def _complaints(error: ValidationError, what: str, fields: Container[object]) -> str:
-    """Say what is wrong and in which field, without the values: a dict's key is one of them."""
+    """Return what is wrong in which field, without values. Keys of a dict count as values."""
     wrong = error.errors(include_input=False, include_url=False, include_context=False)
     places = [str(one["loc"][0]) if one["loc"] and one["loc"][0] in fields else what for one in wrong]
     told = [f"\n  {place}: {one['type']}" for place, one in zip(places, wrong, strict=True)]
@@ -134,7 +134,7 @@ def _complaints(error: ValidationError, what: str, fields: Container[object]) ->
 
 
 def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Say what is wrong and where, without what was given; a validator's own words may quote a secret all the same."""
+    """Yield places and messages without the input. Secrets that a validator quotes are redacted."""
     secrets = tuple(secrets)
     for one in error.errors(include_input=False, include_url=False, include_context=False)[:_MOST_COMPLAINTS]:
         place = ".".join(map(str, one["loc"])) or "payload"
@@ -142,7 +142,7 @@ def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[
 
 
 def dump_report(value: dict[str, Any]) -> str:
-    """Write a report of progress as JSON; people read it, so a date may become text. Raises PayloadRefused."""
+    """Return a progress report as JSON. It is for people, so dates become text. Raises PayloadRefused."""
     try:
         data = to_jsonable_python(value)
     except ValueError as error:
@@ -160,16 +160,16 @@ def _encode(data: Any, what: str, refusal: type[Exception]) -> str:
 
 
 def check_stored(text: str, what: str, refusal: type[Exception] = PayloadRefused) -> None:
-    """Raise for JSON text that one of the databases cannot store, or that another process would not read.
+    """Raise for JSON text that a database can't store, or that another process might not read.
 
-    Limits of this process count for nothing: a handler, or any library, may have lifted them.
+    Limits of this process don't count: a handler or a library may have lifted them.
     """
     if why := foreign_json.obstacle(text):
         raise refusal(f"The {what} cannot be read back from JSON: {why}.")
     if "\\u0000" in text and _NUL.search(text):
-        raise refusal(f"The {what} holds a NUL character, which no jsonb column can store.")
+        raise refusal(f"The {what} contains a NUL character, which no jsonb column can store.")
     if not text.isascii() and _SURROGATE.search(text):
-        raise refusal(f"The {what} holds half of a surrogate pair, which is not text.")
+        raise refusal(f"The {what} contains half of a surrogate pair, which is not text.")
     setting = _SIZES[what]
     size, limit = len(text.encode()), conf.get(setting)
     if size > limit:
@@ -180,7 +180,7 @@ def check_stored(text: str, what: str, refusal: type[Exception] = PayloadRefused
 
 
 def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
-    """Name the place of the first NaN or infinity, if there is one."""
+    """Return the place of the first NaN or infinity, or an empty string."""
     if isinstance(data, float) and not isfinite(data):
         return f" at {path.lstrip('.') or 'its top'}"
     if depth > 50:
@@ -190,7 +190,7 @@ def _not_a_number(data: Any, path: str = "", depth: int = 0) -> str:
 
 
 def _first_difference(sent: Any, back: Any, path: str) -> str:
-    """Name the first place where a value came back changed."""
+    """Describe the first place where a value came back changed."""
     if isinstance(sent, BaseModel) and isinstance(back, BaseModel):
         sent, back = dict(sent), dict(back)
     if isinstance(sent, dict) and isinstance(back, dict):

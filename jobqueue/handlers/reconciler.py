@@ -1,4 +1,4 @@
-"""How a handler offers to compare what its completed jobs did with what is there now."""
+"""Reconcilers, which compare what a handler's completed jobs did with the current state of the world."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: Takes the payload and the stored result of a completed job; says what differs, or ``None`` where all is as it was
-#: left. It only looks: whatever it finds, it mends nothing.
+#: A function of a completed job's payload and stored result. It returns what differs, or ``None``, and changes nothing.
 Compare = Callable[[Any, Any], str | None]
-#: Names the part of the world that a job is about, such as a path.
+#: A function that names the part of the world that a job is about, such as a path.
 Subject = Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """Compares one job with the world.
+    """A comparison of one job with the world.
 
-    Of all completed jobs with one subject, whatever their types, only the last one is compared: what came later had a
-    right to change what was there. Without ``subject`` a job is about nothing but itself.
+    Of all completed jobs with the same subject, of any type, only the last is compared, because later jobs may change
+    what earlier ones did. Without ``subject``, each job is a subject of its own.
     """
 
     compare: Compare

@@ -1,4 +1,4 @@
-"""Which function runs which job type. Names come from here alone: no import path is ever taken from a row."""
+"""The registry of job types. A row names a job type, never an import path."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pydantic import PydanticUserError
 
 from jobqueue import conf
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
-from jobqueue.handlers import origin
-from jobqueue.handlers.carried import pick_up
+from jobqueue.handlers import ambient, origin
 from jobqueue.handlers.context import Attending, JobContext
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
@@ -30,7 +29,7 @@ from jobqueue.records import Assignment, Claim, Draft
 
 @dataclass(frozen=True, kw_only=True)
 class JobType:
-    """Everything known of one job type: its function, its payload, its defaults, and how its failures are treated."""
+    """A job type: its function, its payload, its defaults, and the treatment of its failures."""
 
     name: str
     function: Callable[..., Any]
@@ -47,26 +46,26 @@ class JobType:
 
     @cached_property
     def is_async(self) -> bool:
-        """Whether calling it gives a coroutine."""
+        """Return whether its function is a coroutine function."""
         return iscoroutinefunction(self.function)
 
     @property
     def timeout(self) -> timedelta:
-        """How long an attempt may take that says nothing of its own."""
+        """Return the time limit of attempts whose job doesn't set one."""
         given = self.options.timeout
         return duration(conf.get("TIMEOUT") if given is None else given, "timeout")
 
     def decide(self, options: Options, payload: object) -> Draft:
-        """Decide a job: its payload validated, its options resolved. Raises as ``enqueue`` does."""
+        """Return a draft with a validated payload and resolved options. Raises the same errors as ``enqueue``."""
         return self.decide_all(options, [payload])[0]
 
     def decide_all(self, options: Options, payloads: Iterable[object]) -> list[Draft]:
-        """Decide a job for each payload. What they have in common is found out once: it costs as much as a payload."""
+        """Return a draft for each payload. What they share is computed once, because it costs as much as a payload."""
         version = self.payload.version
         delay = duration(options.delay, "delay")
         scheduled_at, expires_at = in_utc(options.scheduled_at), in_utc(options.expires_at)
         timeout = None if options.timeout is None else duration(options.timeout, "timeout")
-        context = pick_up()
+        context = ambient.capture()
         return [
             Draft(
                 id=new_id(),
@@ -90,13 +89,13 @@ class JobType:
         ]
 
     def draft(self, *args: Any, **fields: Any) -> Draft:
-        """Decide a job with the type's own options."""
+        """Return a draft with the type's own options."""
         return self.decide(self.options, self.signature.payload_of(args, fields))
 
     def call(self, claim: Claim | Assignment, attendant: Attending | None = None) -> Any:
-        """Read the claim's payload and call the function with it; a coroutine function gives a coroutine."""
+        """Load the claim's payload and call the function with it. A coroutine function returns a coroutine."""
         payload = self.payload.load(claim.payload, claim.payload_version)
-        if self.signature.context_parameter is None:  # a context costs more than many a handler
+        if self.signature.context_parameter is None:  # making a context costs more than many handlers do
             return self.function(**self.signature.arguments(payload, None))
         context = JobContext(
             job_id=claim.id,
@@ -115,7 +114,7 @@ class JobType:
 
 
 def describe(function: Callable[..., Any]) -> str:
-    """Say where a function stands, as module, name and line."""
+    """Return where a function is defined: module, name and line."""
     code = getattr(function, "__code__", None)
     line = f", line {code.co_firstlineno}" if code else ""
     return f"{function.__module__}.{function.__qualname__}{line}"
@@ -134,9 +133,9 @@ def job_type(
     atomic: bool = False,
     editable: bool = True,
 ) -> JobType:
-    """Make a job type of a function; raise InvalidHandler for what cannot be one."""
+    """Return a job type for a function. Raise InvalidHandler if it can't be one."""
     if not hasattr(function, "__qualname__"):
-        raise InvalidHandler(f"@job takes a function that has a name and a place, not {function!r}.")
+        raise InvalidHandler(f"@job takes a function defined in a module, not {function!r}.")
     where = describe(function)
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
@@ -147,7 +146,7 @@ def job_type(
     try:
         payload = PayloadType(signature.form, version, upgraders)
     except PydanticUserError as error:
-        raise InvalidHandler(f"The payload of {where} has a type that pydantic cannot read: {error}") from error
+        raise InvalidHandler(f"The payload of {where} has a type that pydantic does not support: {error}") from error
     return JobType(
         name=name or function.__name__,
         function=function,
@@ -166,16 +165,18 @@ def job_type(
 
 def _check_versions(where: str, version: int, upgraders: Mapping[int, Upgrader]) -> None:
     if type(version) is not int or version < 1:
-        raise InvalidHandler(f"{where} has the payload version {version!r}; versions are whole numbers from 1 on.")
+        raise InvalidHandler(
+            f"{where} has the payload version {version!r}; versions are whole numbers, starting from 1."
+        )
     steps = set(upgraders)
     if not steps <= set(range(1, version)):
         raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
     if not all(map(callable, upgraders.values())):
-        raise InvalidHandler(f"{where} has upgraders that are no functions.")
+        raise InvalidHandler(f"{where} has upgraders that are not functions.")
 
 
 class Registry:
-    """The job types of this process, by name and by former name."""
+    """The job types of this process, by name and alias."""
 
     def __init__(self) -> None:
         self._types: dict[str, JobType] = {}
@@ -186,38 +187,38 @@ class Registry:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every name a stored row may carry and this process can run."""
+        """Return all names in stored rows that this process can run."""
         return frozenset(self._types)
 
     def add(self, added: JobType) -> None:
-        """Register a job type; two functions with one name are an error that names both."""
+        """Register a job type. Two functions with one name raise an error that names both."""
         for name in (added.name, *added.aliases):
             known = self._types.get(name)
-            if known and known.where != added.where:  # the same place is a module imported anew
+            if known and known.where != added.where:  # the same place: the module was imported again
                 raise DuplicateJobType(name, known.where, added.where)
         for name in (added.name, *added.aliases):
             self._types[name] = added
 
     def offer(self, kind: JobType, reconciler: Reconciler) -> None:
-        """Keep how the jobs of a type are compared with the world; a second way replaces the first."""
+        """Register the reconciler of a type. A second one replaces the first."""
         for name in (kind.name, *kind.aliases):
             self._reconcilers[name] = reconciler
 
     @property
     def reconcilers(self) -> Mapping[str, Reconciler]:
-        """How jobs are compared with the world, by every name that a stored row of such a type may carry."""
+        """Return the reconcilers by job type, aliases included."""
         return MappingProxyType(self._reconcilers)
 
     def is_async(self, name: str) -> bool:
-        """Whether a type is known here and its handler is a coroutine function."""
+        """Return whether a type is known and its handler is a coroutine function."""
         return name in self._types and self._types[name].is_async
 
     def is_atomic(self, name: str) -> bool:
-        """Whether a type is known here and its handler works in one transaction with its completion."""
+        """Return whether a type is known and its handler is atomic."""
         return name in self._types and self._types[name].atomic
 
     def get(self, name: str) -> JobType:
-        """Find a job type; raise UnknownJobType, with the nearest names, if there is none."""
+        """Return a job type. Raise UnknownJobType, with the nearest names, if there is none."""
         if name not in self._types:
             raise UnknownJobType(name, self._types)
         return self._types[name]

@@ -1,4 +1,4 @@
-"""What a handler returns: plain JSON data, pydantic models, and what its signature says; stored whole or refused."""
+"""Results: plain JSON data, pydantic models, and whatever the handler's signature declares."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from jobqueue.errors import ResultRefused
 from jobqueue.handlers.payload import stored
 
-#: It leaves a NaN what it is, so that the refusal can name it.
+#: Keeps NaN, so that the refusal can name it.
 _PLAIN: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 
 
 class ResultType:
-    """The form of one job type's results, as the handler's signature names it. A form that is wrong harms nothing."""
+    """The form of one job type's results, from the handler's signature. An unsupported form does no harm."""
 
     def __init__(self, form: Any = Any) -> None:
         self._form = form
 
     def dump(self, value: object) -> str | None:
-        """Write what a handler returned as JSON; ``None`` stays nothing.
+        """Return a handler's return value as JSON, or ``None`` for ``None``.
 
-        Raises ResultRefused for what would not come back the same: the rule is that of payloads, where the signature
-        says nothing it is that of a ``dict``. But a model in it may be read as what it wrote.
+        Raises ResultRefused for a value that would not be read back the same. The rule is that of payloads; without a
+        declared type it is that of a ``dict``, except that each pydantic model in it is read back as itself.
         """
         if value is None:
             return None
@@ -33,28 +33,28 @@ class ResultType:
             return _stored(value, self._adapter)
         except ResultRefused:
             raise
-        except Exception as error:  # a model that stumbles over itself: the work is done all the same
+        except Exception as error:  # a model that can't be written; the work is done nevertheless
             raise ResultRefused(f"The result cannot be written as JSON: {type(error).__name__}") from error
 
     def load(self, data: Any) -> Any:
-        """Make of a stored result what the handler returned, as far as its signature says what that was."""
+        """Return a stored result as the value that the handler returned, as far as its signature declares the type."""
         if data is None or self._adapter is None:
             return data
         try:
             return self._adapter.validate_json(json.dumps(data))
-        except Exception:  # stored by another release, or by a handler that returns something else
+        except Exception:  # stored by another release, or not of the declared type
             return data
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any] | None:
-        """What reads and writes the form; nothing where that is anything, or pydantic does not know it."""
+        """Return the adapter of the form, or ``None`` if that is ``Any`` or unknown to pydantic."""
         if self._form is Any:
             return None
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(self._form)
-        except Exception:  # an annotation is no promise to pydantic
+        except Exception:  # pydantic need not support every annotation
             return None
-        return None if adapter.core_schema["type"] == "generator" else adapter  # which is read only once
+        return None if adapter.core_schema["type"] == "generator" else adapter  # a generator can be read only once
 
 
 def _stored(value: object, adapter: TypeAdapter[Any] | None) -> str:
@@ -72,7 +72,7 @@ def _read(sent: object, text: str) -> Any:
 
 
 def _with_models(sent: Any, back: Any) -> Any:
-    """Put models where models were: each reads what it wrote."""
+    """Replace data by models where models were sent."""
     if isinstance(sent, BaseModel):
         return type(sent).model_validate_json(json.dumps(back))
     if isinstance(sent, dict) and isinstance(back, dict):

@@ -1,4 +1,4 @@
-"""From a function's signature to the form of its payload: a model, a dict, or a model made of its parameters."""
+"""The signature of a handler, and the form of the payload that it implies: a model, a dict, or its parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobqueue.handlers.context import JobContext
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a handler is called: with its payload whole, or spread over its parameters; with or without a context."""
+    """How a handler is called: with its payload whole or spread over parameters, with or without a context."""
 
     form: Any
     payload_parameter: str | None
@@ -27,7 +27,7 @@ class Signature:
 
     @classmethod
     def of(cls, function: Callable[..., Any], where: str) -> Signature:
-        """Read a function's signature; raise InvalidHandler for one that no payload can fill."""
+        """Analyse a function's signature. Raise InvalidHandler for one that no payload can fill."""
         _refuse_method(function, (), where)
         try:
             signature = inspect.signature(function, eval_str=True)
@@ -53,9 +53,9 @@ class Signature:
         return cls(_derived(function, rest, where), None, context, bare, returns)
 
     def payload_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-        """Read the payload from the arguments of ``enqueue``, whole or as its fields.
+        """Return the payload from the arguments of ``enqueue``, which are the whole payload or its fields.
 
-        Raises pydantic's ValidationError for arguments that have no place; whether the fields fit, the form decides.
+        Raises pydantic's ValidationError for arguments that don't match a parameter. The form validates the fields.
         """
         if self.payload_parameter is None:
             return self._fields_of(args, kwargs) if args else kwargs
@@ -69,7 +69,7 @@ class Signature:
         return kwargs
 
     def _fields_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Name the arguments that were given by their place."""
+        """Return all arguments by name."""
         places = [one.name for one in self.parameters.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
         given = dict(zip(places, args, strict=False))
         twice = [_misplaced("multiple_argument_values", name, kwargs[name]) for name in given if name in kwargs]
@@ -85,7 +85,7 @@ class Signature:
         return ValidationError.from_exception_data(getattr(self.form, "__name__", "payload"), mistakes)
 
     def arguments(self, payload: Any, context: JobContext | None) -> dict[str, Any]:
-        """Say with which arguments the function is called for a payload."""
+        """Return the arguments with which the function is called for a payload."""
         if self.payload_parameter is not None:
             arguments = {self.payload_parameter: payload}
         else:
@@ -106,13 +106,13 @@ def _is_whole(annotation: Any) -> bool:
 
 
 def _refuse_method(function: object, parameters: Iterable[str], where: str) -> None:
-    """Refuse what is called on an object or a class, which no job has; a static method has none either, and will do."""
+    """Refuse methods and class methods, because a job has no object to call them on. Static methods are fine."""
     owner = getattr(function, "__qualname__", "").rpartition(".")[0]
     is_in_class = bool(owner) and not owner.endswith("<locals>")
     if isinstance(function, classmethod) or (is_in_class and next(iter(parameters), "") in ("self", "cls")):
         raise InvalidHandler(
-            f"{where} is a method, and a job has no object to call it on. Make it a function of the module; it may "
-            "take an id, and fetch the object."
+            f"{where} is a method, and a job has no object to call it on. Make it a function of the module that "
+            "takes an id and fetches the object."
         )
 
 
@@ -131,7 +131,7 @@ def _derived(function: Callable[..., Any], parameters: list[inspect.Parameter], 
     title = "".join(word.capitalize() for word in function.__name__.split("_")) + "Payload"
     try:
         with warnings.catch_warnings():
-            # A parameter may well be called `json` or `copy`; that it hides a method of the model harms nobody here.
+            # A parameter may be called `json` or `copy`. It hides a method of the model, which does no harm here.
             warnings.simplefilter("ignore", UserWarning)
             model = create_model(title, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields)
     except (NameError, TypeError, ValueError, PydanticUserError) as error:

@@ -1,4 +1,4 @@
-"""The options of a job as a type checker knows them, so that it finds a misspelt one."""
+"""The options of a job as typed dicts, in which type checkers find misspelt options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobqueue.policy.retry import Seconds
 
 
 class JobDefaults(TypedDict, total=False):
-    """What ``@job`` may say of every job of its type, beside what it says of the type itself."""
+    """The options that ``@job`` sets as defaults of its jobs."""
 
     queue: str
     priority: int
@@ -19,7 +19,7 @@ class JobDefaults(TypedDict, total=False):
 
 
 class JobOptions(JobDefaults, total=False):
-    """What ``using()`` and the calls by name take; for ``Unpack`` in functions that pass options on."""
+    """The options of ``using()`` and of calls by name. Use ``Unpack`` in functions that pass them on."""
 
     scheduled_at: datetime | None
     expires_at: datetime | None

@@ -1,4 +1,4 @@
-"""A function that runs as a job: called, it is what it was, and its methods make jobs of a call."""
+"""Handlers: functions with methods that enqueue jobs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 from asgiref.sync import sync_to_async
 from pydantic import BaseModel
 
-from jobqueue.admission import admit
+from jobqueue.api.admission import admit
+from jobqueue.api.receipts import Receipt, T
 from jobqueue.errors import InvalidOption
-from jobqueue.handlers.declared import no_option_of_a_job
+from jobqueue.handlers.job_options import no_option_of_a_job
 from jobqueue.handlers.keys import payload_key, typed
 from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.handlers.reconciler import Compare, Reconciler, Subject
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.handlers.typed_options import JobOptions
-from jobqueue.receipts import Receipt, T
 from jobqueue.records import Draft
 
 P = ParamSpec("P")
@@ -28,7 +28,7 @@ C = TypeVar("C", bound=Compare)
 
 
 class Handler(Generic[P, R, E, T]):
-    """A function that runs as a job. Called, it is the function it was; ``enqueue`` makes a job of the call."""
+    """A function that runs as a job. Calling it calls the function; ``enqueue`` stores the call as a job."""
 
     def __init__(self, job_type: JobType, options: Options) -> None:
         functools.update_wrapper(self, job_type.function)
@@ -48,64 +48,66 @@ class Handler(Generic[P, R, E, T]):
         return f"<Handler {self.name!r}: {self.job_type.where}>"
 
     def using(self, **options: Unpack[JobOptions]) -> Handler[P, R, E, T]:
-        """Return this handler with other options for what it enqueues: queue, priority, delay, scheduled_at,
-        expires_at, max_retries, timeout, tenant, workspace, idempotency_key, unique_key. Raises InvalidOption.
+        """Return this handler with other options for the jobs it enqueues. Raises InvalidOption.
+
+        The options are queue, priority, delay, scheduled_at, expires_at, max_retries, timeout, tenant, workspace,
+        idempotency_key and unique_key.
         """
         if not options.keys() <= OPTION_NAMES:
             raise no_option_of_a_job(min(options.keys() - OPTION_NAMES))
         if options.get("scheduled_at") is not None:
-            options.setdefault("delay", 0)  # the type's own delay is for jobs without a moment
+            options.setdefault("delay", 0)  # the type's default delay is for jobs without scheduled_at
         bound = object.__new__(type(self))
         bound.__dict__.update(self.__dict__, options=self.options.but(**options))
         return bound
 
     def draft(self, *args: E.args, **kwargs: E.kwargs) -> Draft:
-        """Decide a job without storing it, for ``enqueue_many``. Raises as ``enqueue`` does."""
+        """Return a draft of a job without storing it, for ``enqueue_many``. Raises the same errors as ``enqueue``."""
         return self.job_type.decide(self.options, self.job_type.signature.payload_of(args, kwargs))
 
     def enqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt[T]:
         """Store a job in the caller's transaction: it commits with the caller's data, or not at all.
 
-        Raises pydantic's ValidationError or PayloadRefused for a bad payload and IdempotencyMismatch for another
-        type's key; then nothing is stored. A duplicate is no error: the receipt names the job that is there.
+        Raises pydantic's ValidationError or PayloadRefused for an invalid payload, and IdempotencyMismatch if the key
+        belongs to another type; then nothing is stored. A duplicate isn't an error: the receipt names the existing job.
         """
         return admit([self.draft(*args, **kwargs)])[0]
 
     async def aenqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt[T]:
-        """Do as ``enqueue()`` does, from async code."""
+        """Async version of ``enqueue()``."""
         return await sync_to_async(self.enqueue)(*args, **kwargs)
 
     def enqueue_many(self, payloads: Iterable[Any]) -> list[Receipt[T]]:
-        """Store a job for each payload (a model, or a dict of fields), all or none, in few statements.
+        """Store a job for each payload, a model or a dict of fields, in a few statements: all of them or none.
 
-        One key for many is refused; to give each its own, collect ``using(...).draft(...)`` and call
+        The same key for many jobs is refused. To give each a key of its own, collect ``using(...).draft(...)`` and call
         ``jobqueue.enqueue_many``.
         """
         if self.options.idempotency_key is not None or self.options.unique_key is not None:
-            raise InvalidOption("key", "cannot be the same for many jobs; draft each with a key of its own")
+            raise InvalidOption("key", "cannot be the same for many jobs: draft each with a key of its own")
         return admit(self.job_type.decide_all(self.options, payloads))
 
     async def aenqueue_many(self, payloads: Iterable[Any]) -> list[Receipt[T]]:
-        """Do as ``enqueue_many()`` does, from async code."""
+        """Async version of ``enqueue_many()``."""
         return await sync_to_async(self.enqueue_many)(payloads)
 
     def key(self, *names: str, nonce: str = "", **values: Any) -> str:
-        """Make an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.
+        """Return an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.
 
-        Each is read as the payload reads it, so that equal payloads have equal keys. The fields are hashed, so the key
-        tells nothing of them; add a nonce where guessing the key must not help.
+        Values are validated like the payload's fields, so that equal payloads have equal keys. The fields are hashed,
+        so the key doesn't reveal them; add a nonce if the values could be guessed.
         """
         missing = [name for name in names if name not in values]
         if missing:
-            raise InvalidOption(missing[0], "is to be part of the key, but has no value")
+            raise InvalidOption(missing[0], "is part of the key, but has no value")
         chosen = {name: values[name] for name in names or values}
         return payload_key(self.name, typed(self.job_type.signature.form, chosen), nonce)
 
     def reconciler(self, *, subject: Subject | None = None) -> Callable[[C], C]:
-        """Offer a comparison of completed jobs with the world, for ``manage.py jobqueue reconcile``.
+        """Register a comparison of completed jobs with the world, for ``manage.py jobqueue reconcile``.
 
-        Decorates a function of a job's payload and its stored result, which returns ``None``, or a sentence that says
-        what differs. Of the jobs with one ``subject``, of whatever type, only the last is compared.
+        Decorates a function of a job's payload and its stored result. It returns ``None``, or a sentence that says what
+        differs. Of all jobs with the same ``subject``, of any type, only the last is compared.
         """
 
         def offer(compare: C) -> C:
@@ -116,14 +118,14 @@ class Handler(Generic[P, R, E, T]):
 
 
 class ModelHandler(Handler[P, R, [M], T], Generic[P, R, M, T]):
-    """A handler whose payload is one model: given whole, or as the model's fields."""
+    """A handler whose payload is one model, given whole or as the model's fields."""
 
     @overload
     def draft(self, payload: M, /) -> Draft: ...
     @overload
     def draft(self, **fields: Any) -> Draft: ...
     def draft(self, *args: Any, **kwargs: Any) -> Draft:
-        """Decide a job without storing it, for ``enqueue_many``."""
+        """Return a draft of a job without storing it, for ``enqueue_many``."""
         return super().draft(*args, **kwargs)
 
     @overload
@@ -131,7 +133,7 @@ class ModelHandler(Handler[P, R, [M], T], Generic[P, R, M, T]):
     @overload
     def enqueue(self, **fields: Any) -> Receipt[T]: ...
     def enqueue(self, *args: Any, **kwargs: Any) -> Receipt[T]:
-        """Store a job in the caller's transaction; see Handler.enqueue()."""
+        """Store a job in the caller's transaction. See Handler.enqueue()."""
         return super().enqueue(*args, **kwargs)
 
     @overload
@@ -139,11 +141,11 @@ class ModelHandler(Handler[P, R, [M], T], Generic[P, R, M, T]):
     @overload
     async def aenqueue(self, **fields: Any) -> Receipt[T]: ...
     async def aenqueue(self, *args: Any, **kwargs: Any) -> Receipt[T]:
-        """See enqueue()."""
+        """Async version of ``enqueue()``."""
         return await super().aenqueue(*args, **kwargs)
 
     def using(self, **options: Unpack[JobOptions]) -> ModelHandler[P, R, M, T]:
-        """Return this handler with other options for what it enqueues; see Handler.using()."""
+        """Return this handler with other options for the jobs it enqueues. See Handler.using()."""
         return cast("ModelHandler[P, R, M, T]", super().using(**options))
 
 

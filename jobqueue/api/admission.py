@@ -1,4 +1,4 @@
-"""The door of the queue: drafts go in with the caller's transaction, and are told of once it has committed."""
+"""Admission of drafts: jobs are stored in the caller's transaction and announced after its commit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from django.db import connections
 
 from jobqueue import backends, conf
+from jobqueue.api.receipts import Receipt
 from jobqueue.backends.base import Backend
 from jobqueue.observe import announce
-from jobqueue.receipts import Receipt
 from jobqueue.records import Draft
 
 
 def admit(drafts: Sequence[Draft]) -> list[Receipt]:
-    """Store drafts, and tell of those that are new once the caller's transaction has committed."""
+    """Store drafts, and announce the new ones once the caller's transaction has committed."""
     backend = backends.current()
     if len(connections.settings) > 1:
         _warn_of_split_transactions()
@@ -33,7 +33,7 @@ def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:
 
 
 def _warn_of_split_transactions() -> None:
-    """Warn, once per place, of a job that would outlive the rollback of another database's transaction."""
+    """Warn, once per calling line, that a job would survive the rollback of another database's transaction."""
     alias = conf.get("DATABASE")
     if connections[alias].in_atomic_block:
         return
@@ -41,7 +41,7 @@ def _warn_of_split_transactions() -> None:
     if others:
         warnings.warn(
             f'A job is enqueued into the database "{alias}" inside a transaction of "{others[0]}": it is stored '
-            f"at once and stays if that transaction rolls back. Use "
+            f"immediately and stays if that transaction rolls back. Use "
             f'jobqueue.enqueue_on_commit(..., using="{others[0]}"), or keep the queue in "{others[0]}".',
             RuntimeWarning,
             stacklevel=_level_of_caller(),
@@ -49,7 +49,7 @@ def _warn_of_split_transactions() -> None:
 
 
 def _level_of_caller() -> int:
-    """Count the frames of this package on the stack: the warning points at the line that enqueues."""
+    """Return the stack level of the first frame outside this package, which the warning should point at."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] == __name__.split(".")[0]:
         level, frame = level + 1, frame.f_back

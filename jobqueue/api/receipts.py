@@ -1,4 +1,4 @@
-"""What the caller of ``enqueue`` holds in hand: which job it is, and a way to wait for what it comes to."""
+"""Receipts: the return value of ``enqueue``, with ways to wait for the job."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobFailed, JobNotFound, JobQueueError, duration
 from jobqueue.handlers.registry import registry
-from jobqueue.records import JobRecord
-from jobqueue.records import Receipt as Stored
+from jobqueue.records import DraftReceipt, JobRecord
 from jobqueue.states import ACTIVE, JobStatus
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    #: What a handler returns; who writes ``Receipt`` alone means one of anything.
+    #: A handler's return type. ``Receipt`` without parameters stands for any.
     T = TypeVarWithDefault("T", covariant=True, default=Any)
 else:
     T = TypeVar("T", covariant=True)
@@ -30,19 +29,20 @@ _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.25
 
 
-class Receipt(Stored, Generic[T]):
-    """Which job it is, whether this call made it, and what it comes to for those who want to wait.
+class Receipt(DraftReceipt, Generic[T]):
+    """The id of a job, whether this call created it, and ways to wait for it.
 
-    In async code, ``await receipt`` is ``wait()``; ``asyncio.timeout()`` bounds it.
+    In async code, ``await receipt`` is ``wait()``; ``asyncio.timeout()`` limits it.
     """
 
     __slots__ = ()
 
     def wait(self, timeout: timedelta | float | None = None) -> JobRecord:
-        """Wait until the job has ended, however that is, and return it.
+        """Wait until the job has ended in any way, and return it.
 
-        Raises TimeoutError if it has not by then, and JobNotFound if it is gone. Not for requests, which no slow work
-        should hold up, and not inside the transaction that enqueued the job: no worker sees it before that commits.
+        Raises TimeoutError if it hasn't ended within ``timeout``, and JobNotFound if it is gone. Don't call it in
+        requests, which slow work should not hold up, nor inside the transaction that enqueued the job: no worker sees
+        the job before the commit.
         """
         pauses = _pauses(timeout)
         while (record := self._look()).status in ACTIVE:
@@ -50,9 +50,10 @@ class Receipt(Stored, Generic[T]):
         return record
 
     def result(self, timeout: timedelta | float | None = None) -> T:
-        """Wait for the job and return what its handler returned; raise JobFailed if it did not complete.
+        """Wait for the job and return its handler's return value. Raise JobFailed if it did not complete.
 
-        It is what the handler's signature says, where the handler is registered in this process; else it is JSON data.
+        The value has the type of the handler's signature if the handler is registered in this process; otherwise it is
+        JSON data.
         """
         return self._result_of(self.wait(timeout))
 
@@ -60,7 +61,7 @@ class Receipt(Stored, Generic[T]):
         return self._awaited(None).__await__()
 
     async def aresult(self, timeout: timedelta | float | None = None) -> T:
-        """Do as ``result()`` does; other tasks of the event loop go on meanwhile."""
+        """Async version of ``result()``. Other tasks of the event loop go on meanwhile."""
         return self._result_of(await self._awaited(timeout))
 
     async def _awaited(self, timeout: timedelta | float | None) -> JobRecord:
@@ -73,7 +74,7 @@ class Receipt(Stored, Generic[T]):
     def _look(self) -> JobRecord:
         if backends.current().in_atomic():
             raise JobQueueError(
-                f"Job {self.id} is waited for inside a transaction: commit first, so that a worker sees it."
+                f"Cannot wait for job {self.id} inside a transaction: commit first, so that a worker sees the job."
             )
         record = backends.look_up(self.id)
         if record is None:
@@ -94,7 +95,7 @@ class Receipt(Stored, Generic[T]):
 
 
 def _pauses(timeout: timedelta | float | None) -> Iterator[float]:
-    """Say how long to pause between two looks: longer and longer, until the time is over."""
+    """Yield the pauses between two looks, longer and longer until the timeout."""
     end = None if timeout is None else SYSTEM.monotonic() + duration(timeout, "timeout").total_seconds()
     return _paced(end)
 

@@ -1,4 +1,4 @@
-"""What ``@job(...)`` was given, read at once, so that a mistake shows when the module is imported."""
+"""Validation of the options of ``@job(...)``, at import, where mistakes are seen."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ Exceptions = tuple[type[BaseException], ...]
 
 #: Options that name one job and cannot be a type's default.
 _OF_ONE_JOB = frozenset({"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"})
-#: Options of ``@job`` that are no defaults of its jobs.
+#: Options of ``@job`` that aren't defaults of its jobs.
 OF_A_TYPE = frozenset(
     {"retry", "retry_on", "discard_on", "version", "upgraders", "aliases", "lease", "atomic", "editable"}
 )
 
 
 def options_of(defaults: Mapping[str, Any]) -> Options:
-    """Read the defaults of a type's jobs."""
+    """Return the defaults of a type's jobs."""
     allowed = OPTION_NAMES - _OF_ONE_JOB
     for name in sorted(set(defaults) - allowed):
         if name in _OF_ONE_JOB:
-            raise InvalidHandler(f"@job has no option {name!r}, which is for one job: give it to using().")
+            raise InvalidHandler(f"@job has no option {name!r}: it is an option of single jobs. Pass it to using().")
         known = allowed | OF_A_TYPE
         raise InvalidHandler(f"@job has no option {name!r}. {_advice(name, known)}.")
     return Options(**defaults)
 
 
 def no_option_of_a_job(name: str) -> InvalidOption:
-    """Say that what ``using`` was given is no option of a job, and what is."""
+    """Return the error for an option that ``using`` doesn't have, with those that it has."""
     if name in OF_A_TYPE:
-        return InvalidOption(name, "is no option of one job: give it to @job, for all jobs of the type")
-    return InvalidOption(name, f"is no option of a job. {_advice(name, OPTION_NAMES)}")
+        return InvalidOption(name, "is not an option of single jobs: pass it to @job, for all jobs of the type")
+    return InvalidOption(name, f"is not an option of a job. {_advice(name, OPTION_NAMES)}")
 
 
 def _advice(name: str, known: Set[str]) -> str:
-    return f"{did_you_mean(name, known, '')} There are {', '.join(sorted(known))}".lstrip()
+    return f"{did_you_mean(name, known, '')} The options are {', '.join(sorted(known))}".lstrip()
 
 
 def policy_of(retry: Delay, retry_on: object, discard_on: object) -> RetryPolicy:
-    """Read how failures are treated."""
+    """Return the retry policy."""
     given: object = retry
     if not callable(given) or isinstance(given, type):
         raise InvalidHandler(f"@job(retry=...) takes Exponential, Fixed or a function of your own, not {retry!r}.")
@@ -53,14 +53,14 @@ def policy_of(retry: Delay, retry_on: object, discard_on: object) -> RetryPolicy
 
 
 def aliases_of(given: object) -> tuple[str, ...]:
-    """Read former names."""
+    """Return the former names."""
     if isinstance(given, str):
-        raise InvalidHandler(f"@job(aliases=...) takes a list of names, not the one name {given!r}.")
+        raise InvalidHandler(f"@job(aliases=...) takes a list of names, not the string {given!r}.")
     return tuple(cast("list[str]", given))
 
 
 def lease_of(given: Seconds | None) -> timedelta | None:
-    """Read a lease; one that ends before it can be renewed would be lost by every job."""
+    """Return a lease. One that ends before it can be renewed is refused, because every job would lose it."""
     length = None if given is None else duration(given, "lease")
     if length is not None and not SHORTEST_LEASE <= length <= LONGEST_LEASE:
         raise InvalidOption("lease", f"must be from {SHORTEST_LEASE} to {LONGEST_LEASE}, got {given!r}")
@@ -68,7 +68,7 @@ def lease_of(given: Seconds | None) -> timedelta | None:
 
 
 def _exceptions(option: str, given: object) -> Exceptions:
-    """Read one exception or several; whatever is none would fail only when a job has failed."""
+    """Return one or several exception classes. Other values would only fail once a job has failed."""
     several: tuple[object, ...] = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     for one in several:
         if not (isinstance(one, type) and issubclass(one, BaseException)):

@@ -1,4 +1,4 @@
-"""What travels with a job beside its payload: language, trace, and the request and user it comes from."""
+"""The context that travels with a job beside its payload: language, trace, request and user."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from jobqueue.handlers import origin
 try:
     from opentelemetry import context as otel
     from opentelemetry import propagate
-except ImportError:  # an extra; without it nothing is traced
+except ImportError:  # an extra; without it there is no tracing
     otel = propagate = None  # type: ignore[assignment]
 _CAN_TRACE = otel is not None
 
 
-def pick_up() -> str | None:
-    """Write down what the caller's surroundings are, as JSON text; ``None`` where they are the usual ones."""
+def capture() -> str | None:
+    """Return the caller's context as JSON text, or ``None`` if there is nothing special about it."""
     found: dict[str, Any] = {**origin.found()}
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
-    if _CAN_TRACE and otel.get_current():  # empty where nothing is traced, and mostly nothing is
+    if _CAN_TRACE and otel.get_current():  # empty without an active trace, which is usual
         propagate.inject(found)
     return json.dumps(found) if found else None
 
 
 @contextmanager
-def set_down(carried: str | None) -> Iterator[None]:
-    """Surround a handler with what its job carries."""
+def restore(carried: str | None) -> Iterator[None]:
+    """Run a handler in the context of its job."""
     found = foreign_json.read(carried) if carried else None
     if not isinstance(found, dict):
-        yield  # nothing, or something of a foreign program's
+        yield  # no context, or one that another program wrote
         return
     with ExitStack() as surroundings:
         surroundings.enter_context(origin.of_job(found))

@@ -1,0 +1,121 @@
+"""The decorator ``@job``: it makes a handler of a function, and registers its type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Concatenate, Protocol, Unpack, overload
+
+from jobqueue.api.handler import E, Handler, M, ModelHandler, P, handler_of
+from jobqueue.api.receipts import T
+from jobqueue.handlers.context import JobContext
+from jobqueue.handlers.job_options import Exceptions, aliases_of, lease_of, options_of, policy_of
+from jobqueue.handlers.payload import Upgrader
+from jobqueue.handlers.registry import job_type, registry
+from jobqueue.handlers.typed_options import JobDefaults
+from jobqueue.policy.retry import Delay, Exponential, Seconds
+
+
+class MakesHandler(Protocol):
+    """What ``@job(...)`` returns: a decorator that makes a handler of a function."""
+
+    @overload
+    def __call__(
+        self, function: Callable[[M], Coroutine[Any, Any, T]], /
+    ) -> ModelHandler[[M], Coroutine[Any, Any, T], M, T]: ...
+    @overload
+    def __call__(self, function: Callable[[M], T], /) -> ModelHandler[[M], T, M, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[M, JobContext], Coroutine[Any, Any, T]], /
+    ) -> ModelHandler[[M, JobContext], Coroutine[Any, Any, T], M, T]: ...
+    @overload
+    def __call__(self, function: Callable[[M, JobContext], T], /) -> ModelHandler[[M, JobContext], T, M, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, E], Coroutine[Any, Any, T]], /
+    ) -> Handler[Concatenate[JobContext, E], Coroutine[Any, Any, T], E, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[JobContext, E], T], /
+    ) -> Handler[Concatenate[JobContext, E], T, E, T]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> Handler[P, Coroutine[Any, Any, T], P, T]: ...
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Handler[P, T, P, T]: ...
+
+
+@overload
+def job(function: Callable[[M], Coroutine[Any, Any, T]], /) -> ModelHandler[[M], Coroutine[Any, Any, T], M, T]: ...
+@overload
+def job(function: Callable[[M], T], /) -> ModelHandler[[M], T, M, T]: ...
+@overload
+def job(
+    function: Callable[[M, JobContext], Coroutine[Any, Any, T]], /
+) -> ModelHandler[[M, JobContext], Coroutine[Any, Any, T], M, T]: ...
+@overload
+def job(function: Callable[[M, JobContext], T], /) -> ModelHandler[[M, JobContext], T, M, T]: ...
+@overload
+def job(
+    function: Callable[Concatenate[JobContext, E], Coroutine[Any, Any, T]], /
+) -> Handler[Concatenate[JobContext, E], Coroutine[Any, Any, T], E, T]: ...
+@overload
+def job(function: Callable[Concatenate[JobContext, E], T], /) -> Handler[Concatenate[JobContext, E], T, E, T]: ...
+@overload
+def job(function: Callable[P, Coroutine[Any, Any, T]], /) -> Handler[P, Coroutine[Any, Any, T], P, T]: ...
+@overload
+def job(function: Callable[P, T], /) -> Handler[P, T, P, T]: ...
+@overload
+def job(
+    name: str | None = None,
+    /,
+    *,
+    retry: Delay = ...,
+    retry_on: Exceptions | type[BaseException] = ...,
+    discard_on: Exceptions | type[BaseException] = ...,
+    version: int = 1,
+    upgraders: Mapping[int, Upgrader] | None = None,
+    aliases: Sequence[str] = (),
+    lease: Seconds | None = None,
+    atomic: bool = False,
+    editable: bool = True,
+    **defaults: Unpack[JobDefaults],
+) -> MakesHandler: ...
+def job(
+    name: Any = None,
+    /,
+    *,
+    retry: Delay = Exponential(),  # noqa: B008 - frozen
+    retry_on: Exceptions | type[BaseException] = (BaseException,),
+    discard_on: Exceptions | type[BaseException] = (),
+    version: int = 1,
+    upgraders: Mapping[int, Upgrader] | None = None,
+    aliases: Sequence[str] = (),
+    lease: Seconds | None = None,
+    atomic: bool = False,
+    editable: bool = True,
+    **defaults: Any,
+) -> Any:
+    """Make a handler of a function. Works with and without options.
+
+    ``name`` is the job type; it defaults to the function's name. ``queue``, ``priority``, ``max_retries`` (the total
+    number of attempts), ``timeout`` and ``delay`` are defaults for its jobs. ``retry`` is the wait after a failure;
+    ``retry_on`` and ``discard_on`` say which exceptions are retried. ``version`` and ``upgraders`` let payloads
+    evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how long a job stays claimed
+    after its worker stops renewing the lease. ``atomic`` runs the handler and its completion in one transaction of
+    the queue's database, so that its writes there happen exactly once. ``editable=False`` keeps operators from
+    changing the payloads of such jobs.
+    """
+    if name is not None and not isinstance(name, str):
+        return job()(name)
+    options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
+    names, length = aliases_of(aliases), lease_of(lease)
+    given: dict[str, Any] = {"version": version, "upgraders": upgraders, "atomic": atomic, "editable": editable}
+
+    def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
+        made = job_type(function, name, options=options, policy=policy, aliases=names, lease=length, **given)
+        registry.add(made)
+        return handler_of(made)
+
+    return make
