@@ -1,1 +1,1 @@
-"""One ``runworker``: a supervisor that claims and settles, a zygote that forks, executors that run handlers."""
+"""The worker: a supervisor that claims and settles, a zygote that forks, executors that run handlers."""

@@ -1,41 +1,53 @@
-"""The link to the database: calls that fail are put off where it is out of reach, and given up where a row fails."""
+"""The worker's link to the database: retries while it is out of reach, and errors that a row causes."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from enum import Enum
+from typing import Final, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connections
 
-from jobqueue.backends import sqlite_memory
+from jobqueue.backends.sqlite import memory as sqlite_memory
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy, NotMigrated
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 logger = logging.getLogger("jobqueue")
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 30.0
-#: How often, in seconds, a call that fails for what a row holds is told of.
+#: The seconds between two log records about calls that rows make fail.
 TELL_EVERY = 60.0
-#: How long a supervisor waits for a database in memory that a handler uses: it has more to do than that.
+#: How long a supervisor waits for a database in memory that a handler uses. It has other things to do.
 _PATIENCE = 0.05
-#: What says that the database is not there, or will not do anything just now.
+#: Errors of a database that is out of reach or can't work at the moment.
 TROUBLE = (OperationalError, InterfaceError, InternalError, NotMigrated)
 
 
+class NoAnswer(Enum):
+    """The type of ``NO_ANSWER``."""
+
+    NO_ANSWER = "no answer"
+
+
+#: What a call that may return ``None`` gives in place of an answer where there is none.
+NO_ANSWER: Final = NoAnswer.NO_ANSWER
+
+
 class DatabaseLink:
-    """The way to the database: where it is out of reach, calls are put off for longer and longer, up to 30 s."""
+    """The link to the database. While it is out of reach, calls are put off for longer and longer, up to 30 s."""
 
     def __init__(
         self, alias: str, held: Callable[[], int], lease: float, lies_in_row: Callable[[Exception], bool]
     ) -> None:
         self.out_until = 0.0
         self.recoveries = 0
-        self.why = ""  # it was lost
+        self.why = ""  # the error by which it was lost
         self._alias = alias
         self._held = held
         self._lease = lease
@@ -47,33 +59,39 @@ class DatabaseLink:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was out of reach when it was last asked for anything."""
+        """Return whether the database was out of reach at the last call."""
         return bool(self._pause)
 
     def is_out(self, now: float) -> bool:
-        """Whether it is too early to try again."""
+        """Return whether it is too early for another try."""
         return now < self.out_until
 
-    def ask(self, call: Callable[[], T]) -> T | None:
-        """Make a call and return its answer; ``None``, which no answer may be, says that there is none.
+    @overload
+    def ask(self, call: Callable[[], T]) -> T | None: ...
 
-        Where the database is out of reach, that is so for a while. Where a row is the reason, which the backend could
-        not find and set aside, the call is given up, and the worker goes on with all else.
+    @overload
+    def ask(self, call: Callable[[], T], otherwise: D) -> T | D: ...
+
+    def ask(self, call: Callable[[], T], otherwise: D | None = None) -> T | D | None:
+        """Make a call and return its answer, or ``otherwise`` where there is none.
+
+        There is none while the database is out of reach. Where a row is the reason, and the backend could not find it
+        and set it aside, the call is given up, and the worker goes on with everything else.
         """
         try:
             with self._its_turn():
                 answer = call()
         except DatabaseBusy:
-            self.out_until = SYSTEM.monotonic() + _FIRST_PAUSE / 5  # somebody writes; it is there
-            return None
+            self.out_until = SYSTEM.monotonic() + _FIRST_PAUSE / 5  # another session writes, so the database is there
+            return otherwise
         except Exception as error:
             if isinstance(error, TROUBLE) and not self._lies_in_row(error):
                 self._lost(error)
             elif isinstance(error, ImproperlyConfigured):
-                raise  # nothing that anybody waits for will change it
+                raise  # waiting won't help
             else:
                 self._tell(error)
-            return None
+            return otherwise
         if self._pause:
             self._back()
         return answer
@@ -84,8 +102,8 @@ class DatabaseLink:
             return
         self._told_until = now + TELL_EVERY
         logger.error(
-            "The database %r answered, and what it holds, or a fault of this release, made a call fail (told at most "
-            "once in %.0f s): %s",
+            "The database %r answered, but its data or a bug in this release made a call fail (logged at most once in "
+            "%.0f s): %s",
             self._alias,
             TELL_EVERY,
             _first_line(error),
@@ -97,7 +115,7 @@ class DatabaseLink:
         if not self._pause:
             self._since = now
             logger.error("The database %r is out of reach: %s", self._alias, self.why)
-        # While jobs run, their leases are at stake; a pause must not be what loses them.
+        # While jobs run, a pause must not cost their leases.
         longest = min(_LONGEST_PAUSE, self._lease / 10) if self._held() else _LONGEST_PAUSE
         self._pause = min(max(_FIRST_PAUSE, 2 * self._pause), longest)
         self.out_until = now + self._pause

@@ -1,8 +1,8 @@
-"""A worker that comes and goes with a web process: a child of it, one for each database on a machine.
+"""The embedded worker: a child of a web process, one for each database on a machine.
 
-A process of its own, for a thread would share the interpreter with requests, could end no handler, and would be gone
-without a word where a server ends without one. Its standard input is a pipe to the web process; that ends with it,
-whatever ends it, and then the worker stops as at SIGTERM.
+It is a process of its own, because a thread would share the interpreter with requests, could not end a handler, and
+would vanish silently with some servers. Its standard input is a pipe to the web process. When that process ends in any
+way, the pipe closes, and the worker stops as at SIGTERM.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from jobqueue.errors import JobQueueError
 
 logger = logging.getLogger("jobqueue")
 
-#: How often to look for jobs that another process has enqueued, as long as no worker was needed.
+#: How often to look for jobs of other processes until a worker is needed.
 LOOK_EVERY = 15.0
-#: Seconds that jobs get to end in; less than web servers leave their own processes.
+#: Seconds in which running jobs may end; less than web servers grant their own processes.
 GRACE = "10"
-#: How often to look whether the worker of another web process is gone.
+#: How often to check whether another web process's worker is gone.
 _TURN_EVERY = 0.5
-#: How long the web process waits at its end for its worker's, which comes sooner unless something is wrong.
+#: How long an ending web process waits for its worker, which normally ends sooner.
 _LONGEST_END = 20.0
-#: A worker that does not stay is started again after pauses that grow up to so many seconds.
+#: The longest pause before a worker that ended is started again; pauses grow up to it.
 _LONGEST_PAUSE = 30.0
-#: What a process that was forked to serve does first, such as to change its user.
+#: The time that a freshly forked server process needs, for example to change its user.
 _SETTLING = 1.0
 _MANAGED = ("manage.py", "django-admin", "django-admin.py")
 
 
 class Keeper:
-    """Waits for something to do, starts the worker, and starts it again should it die.
+    """Starts the worker when there is something to do, and restarts it if it dies.
 
-    Where another process of this machine has one, it waits until that is gone. Its thread waits all the time, and
+    If another process on this machine has a worker, it waits until that worker is gone. Its thread mostly waits, and
     never runs a job.
     """
 
@@ -59,14 +59,14 @@ class Keeper:
         self._thread = threading.Thread(target=self._keep, name="jobqueue-embedded", daemon=True)
 
     def start(self) -> None:
-        """Begin; at the process's end the worker is told to stop, and waited for."""
+        """Start the thread. At the end of the process, the worker is stopped and waited for."""
         signals.enqueued.connect(self._enqueued, dispatch_uid="jobqueue-embedded")
-        os.register_at_fork(after_in_child=self._let_go)
+        os.register_at_fork(after_in_child=self._forget_in_child)
         atexit.register(self.stop)
         self._thread.start()
 
     def stop(self) -> None:
-        """Have the worker stop and give back what does not end in time; the autoreloader does not wait for that."""
+        """Stop the worker; jobs that don't end in time go back to the queue. The autoreloader doesn't wait for it."""
         self._stopped.set()
         self._wanted.set()
         if self._child is not None:
@@ -80,7 +80,7 @@ class Keeper:
     def _keep(self) -> None:
         if self._stopped.wait(self._delay):
             return
-        while not self._wanted.is_set() and not _is_anything_there():
+        while not self._wanted.is_set() and not _has_jobs():
             self._wanted.wait(LOOK_EVERY)
         signals.enqueued.disconnect(dispatch_uid="jobqueue-embedded")
         self._await_turn()
@@ -89,7 +89,7 @@ class Keeper:
             began = SYSTEM.monotonic()
             try:
                 end = f"ended with status {self._run_worker()}"
-            except OSError as error:  # the system has no room for a process; it may have some later
+            except OSError as error:  # the system has no resources for a process; it may have some later
                 end = f"could not be started ({error})"
             if self._stopped.is_set():
                 return
@@ -100,7 +100,7 @@ class Keeper:
     def _await_turn(self) -> None:
         """Wait until no other worker is embedded on this machine for this database.
 
-        By asking again and again: where threads are green, a lock that is waited for would stop all requests.
+        It polls: with green threads, waiting for a lock would block all requests.
         """
         self._lock = _lock_opened()
         while self._lock is not None and _is_taken(self._lock) and not self._stopped.wait(_TURN_EVERY):
@@ -117,17 +117,17 @@ class Keeper:
             env=environment,
         )
         if self._stopped.is_set():
-            self._hang_up()  # the end came while it was started
+            self._hang_up()  # stop() was called while it was started
         return self._child.wait()
 
     def _hang_up(self) -> None:
         if self._child is not None and self._child.stdin is not None:
             self._child.stdin.close()
 
-    def _let_go(self) -> None:
-        """Leave worker and lock to the process that was forked from: they are to end with that."""
+    def _forget_in_child(self) -> None:
+        """Leave worker and lock to the parent process: both must end with it."""
         if threading.get_ident() == self._thread.ident:
-            return  # the fork is to be the worker, where one is started in Python, as gevent does
+            return  # this fork becomes the worker, if Python code starts it, as gevent does
         atexit.unregister(self.stop)
         self._hang_up()
         if self._lock is not None:
@@ -136,23 +136,23 @@ class Keeper:
 
 
 class _Role:
-    """What this process has to do with the embedded worker; what it forks has a role of its own."""
+    """The embedded worker's state in this process. Forked processes have a state of their own."""
 
     keeper: Keeper | None = None
     is_waiting_for_fork = False
 
 
 def begin() -> None:
-    """Keep a worker, if ``EMBEDDED`` is on and requests are served here; call it once the application is made.
+    """Keep a worker if ``EMBEDDED`` is on and this process serves requests. Called once the application is loaded.
 
-    A process that loads the application for those it will fork keeps none; they do.
+    A process that loads the application for those it will fork keeps no worker; the forked processes do.
     """
-    conf.refuse_unknown_keys()  # EMBEDED would start nothing, and nobody would know
+    conf.refuse_unknown_keys()  # a misspelt EMBEDED would silently start nothing
     if not conf.get("EMBEDDED") or not _is_served_here() or _Role.keeper is not None:
         return
-    conf.get("RUNTIME_DIR")  # judged here, where somebody hears of it; in the keeper's thread it would only end that
+    conf.get("RUNTIME_DIR")  # raises here, where the error is seen, instead of in the keeper's thread
     if not _is_preloading():
-        _keep_one()
+        _start_keeper()
     elif not _Role.is_waiting_for_fork:
         _Role.is_waiting_for_fork = True
         os.register_at_fork(after_in_child=_begin_in_child)
@@ -161,17 +161,17 @@ def begin() -> None:
 def _begin_in_child() -> None:
     if _Role.is_waiting_for_fork:
         _Role.is_waiting_for_fork = False
-        _keep_one(_SETTLING)
+        _start_keeper(_SETTLING)
 
 
-def _keep_one(delay: float = 0.0) -> None:
+def _start_keeper(delay: float = 0.0) -> None:
     _Role.keeper = Keeper(delay)
     _Role.keeper.start()
 
 
 def _is_served_here() -> bool:
-    """Whether this is a web process: not one of tests, nor a shell or a command with a test client."""
-    if hasattr(mail, "outbox"):  # there in test environments alone
+    """Return whether this is a web process rather than a test run, a shell or a command with a test client."""
+    if hasattr(mail, "outbox"):  # exists in test environments only
         return False
     program = Path(sys.argv[0] if sys.argv else "")
     is_managed = program.name in _MANAGED or (program.parent.name, program.name) == ("django", "__main__.py")
@@ -179,7 +179,7 @@ def _is_served_here() -> bool:
 
 
 def _is_preloading() -> bool:
-    """Whether gunicorn loads the application before it forks those who serve it."""
+    """Return whether gunicorn loads the application before it forks its workers."""
     return any(
         frame.f_globals.get("__name__") == "gunicorn.arbiter" and frame.f_code.co_name == "setup"
         for frame in _callers()
@@ -193,10 +193,10 @@ def _callers() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _is_anything_there() -> bool:
-    """Whether jobs wait, or are held by somebody who may be dead."""
+def _has_jobs() -> bool:
+    """Return whether jobs wait, or are claimed by a worker that may be dead."""
     try:
-        return any(one.queued or one.in_progress for one in backends.current().depths(1, 1))
+        return any(one.queued or one.in_progress for one in backends.current().metrics.depths(1, 1))
     except (DatabaseError, JobQueueError) as error:
         logger.debug("The embedded worker cannot look for jobs: %s", error)
         return False
@@ -205,28 +205,28 @@ def _is_anything_there() -> bool:
 
 
 def _lock_opened() -> int | None:
-    """Open what is locked as long as a worker runs; where it cannot be had there may be several, which does no harm."""
+    """Open the file that is locked while a worker runs. Without it several workers may run, which does no harm."""
     name = _lock_name()
     try:
-        folder = runtime.opened(make=True)  # private, or whoever can write there could hold the lock for ever
+        folder = runtime.opened(make=True)  # private: otherwise other users could hold the lock for ever
         try:
             return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
         finally:
             os.close(folder)
     except OSError as error:
         path = runtime.path(name)
-        logger.warning("Each web process has a worker of its own, for %s cannot be locked: %s", path, error)
+        logger.warning("Each web process starts a worker of its own, because %s cannot be locked: %s", path, error)
         return None
 
 
 def _is_taken(descriptor: int) -> bool:
-    """Lock it, and say whether somebody else has done so."""
+    """Try to lock the file. Return whether another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # a file system without locks: as where there is no file
+        return False  # a file system without locks is treated like a missing file
     return False
 
 

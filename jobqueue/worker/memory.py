@@ -1,4 +1,4 @@
-"""Memory: how much a process takes, and what it has free and may give back to the system."""
+"""The memory of a process: its size, and the return of free memory to the system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 
 def resident(pid: int) -> int:
-    """Read how much memory a process takes, in MB; 0 where the system does not tell."""
+    """Return how much memory a process uses, in MB, or 0 if the system doesn't say."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, IndexError, ValueError):
@@ -20,7 +20,7 @@ def resident(pid: int) -> int:
 
 
 def give_back() -> None:
-    """Give back what is free, where the C library can: glibc's does."""
+    """Return free memory to the system if the C library supports it, as glibc does."""
     if trim := _trimming():
         trim(0)
 

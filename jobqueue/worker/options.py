@@ -11,7 +11,7 @@ from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """How one worker works. Lengths of time are seconds, ``None`` leaves a limit open; ``queues`` None serves all."""
+    """The options of one worker. Lengths of time are seconds. ``None`` means no limit; ``queues=None`` serves all."""
 
     queues: frozenset[str] | None = None
     types: frozenset[str] | None = None
@@ -49,12 +49,12 @@ class WorkerOptions:
         for name in ("max_rss", "max_jobs_per_process"):
             if self.processes == 0 and getattr(self, name) is not None:
                 raise InvalidOption(
-                    f"--{name.replace('_', '-')}", "needs processes of its own, and there are --processes 0"
+                    f"--{name.replace('_', '-')}", "needs executor processes, so it cannot be used with --processes 0"
                 )
 
 
 class Plan(NamedTuple):
-    """How an executor works: how many slots it has, and how many outcomes it sends at once."""
+    """The size of an executor: its number of slots, and how many outcomes fill a message."""
 
     slots: int
     full: int

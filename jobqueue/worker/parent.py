@@ -1,4 +1,4 @@
-"""The program that started this worker as its child: standard input ends when it does, however that comes about."""
+"""The parent process of this worker. Standard input closes when it ends, for whatever reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STDIN = 0
 
 
 class Parent:
-    """Has a worker stop as if a signal had come, once its parent is gone or has closed the pipe."""
+    """Stops the worker as a signal would when its parent has ended or closed the pipe."""
 
     def __init__(self, signals: Signals, selector: selectors.BaseSelector) -> None:
         self._signals = signals
@@ -19,11 +19,11 @@ class Parent:
         try:
             selector.register(_STDIN, selectors.EVENT_READ, self)
         except PermissionError:
-            signals.ask()  # a file, or nothing at all: there is no parent at its other end
+            signals.ask()  # a file or nothing: there is no parent at the other end
 
     def hear(self) -> None:
-        """Take note of what came; what is said does not matter, only that nothing more will be."""
+        """Read what came. The content doesn't matter, only the end of the input does."""
         if not os.read(_STDIN, 1024):
             self._selector.unregister(_STDIN)
-            if not self._signals.asked:  # else both were told at once, and this is no second word
+            if not self._signals.asked:  # after a signal to both processes this isn't a second one
                 self._signals.ask()

@@ -1,4 +1,4 @@
-"""The reloader for development: it restarts the worker when the code changes."""
+"""The development reloader, which restarts the worker when the code changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_EVERY = 0.5
 
 
 def run_again_on_change() -> int:
-    """Run this command without ``--reload`` in a process of its own; end and start it whenever a file has changed."""
+    """Run this command without ``--reload`` in a child process, and restart it whenever a file changes."""
     command = [sys.executable, *(one for one in sys.orig_argv[1:] if not one.startswith("--rel"))]
     environment = {name: value for name, value in os.environ.items() if name != "JOBQUEUE_WORKER_RELOAD"}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -26,7 +26,7 @@ def run_again_on_change() -> int:
             while _changed_at() == before:
                 time.sleep(_LOOK_EVERY)
         except KeyboardInterrupt:
-            return worker.wait()  # the terminal told it too
+            return worker.wait()  # the terminal sent the signal to both
         except SystemExit:
             worker.send_signal(signal.SIGTERM)
             return worker.wait()
@@ -35,7 +35,7 @@ def run_again_on_change() -> int:
 
 
 def _changed_at() -> dict[Path, float]:
-    """Say when each file of the code changed last; one that is gone has no moment."""
+    """Return when each file of the code last changed. Missing files are left out."""
     found = {}
     for path in iter_all_python_module_files():
         try:

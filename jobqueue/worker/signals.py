@@ -1,4 +1,4 @@
-"""The signals that ask a worker, or a relay, to stop."""
+"""The signals that stop a worker or a relay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Signals:
-    """Counts SIGTERM and SIGINT, and is readable when one has come."""
+    """Counts signals that ask for a stop, and has a socket that becomes readable when one arrives."""
 
     def __init__(self) -> None:
         self.bell, self._ringer = socket.socketpair()
@@ -25,12 +25,12 @@ class Signals:
         self.asked += 1
 
     def ask(self) -> None:
-        """Do as if a signal had come; callable from any thread."""
+        """Act as if a signal had arrived. Callable from any thread."""
         self.asked += 1
         self._ringer.send(b"!")
 
     def close(self) -> None:
-        """Leave the signals to whoever had them before."""
+        """Restore the previous signal handlers."""
         if self._before:
             signal.set_wakeup_fd(-1)
         for number, handler in self._before.items():
@@ -39,7 +39,7 @@ class Signals:
         self._ringer.close()
 
     def hear(self) -> None:
-        """Take note of what rang."""
+        """Empty the socket."""
         try:
             self.bell.recv(64)
         except BlockingIOError:
@@ -47,7 +47,7 @@ class Signals:
 
 
 def _asking() -> list[signal.Signals]:
-    """List what asks a worker to stop: a terminal that closes too, unless somebody said nohup."""
+    """Return the signals that stop a worker. SIGHUP, from a terminal that closes, is one unless nohup ignores it."""
     asking = [signal.SIGTERM, signal.SIGINT]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         asking.append(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""The listener for new jobs, opened again where its connection breaks."""
+"""The listener for new jobs, which reconnects if its connection breaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEST = 0.5
 
 
 class WakeListener:
-    """A listener in the supervisor's selector. Polling covers whatever it does not hear."""
+    """A listener in the supervisor's selector. Polling covers the wake-ups that it misses."""
 
     def __init__(self, backend: Backend, selector: selectors.BaseSelector) -> None:
         self._backend = backend
@@ -29,32 +29,32 @@ class WakeListener:
 
     @property
     def due(self) -> float:
-        """When to look, or to try to listen again."""
+        """Return when to look, or to try to listen again."""
         if self._listener is not None and self._listener.look_every is None:
             return NEVER
         return self._next
 
     def open(self) -> None:
-        """Begin to listen; where that fails, it is tried again."""
+        """Start to listen. If that fails, it is tried again later."""
         self._next = SYSTEM.monotonic() + _LISTEN_AGAIN
         try:
             listener = self._backend.listen()
         except (Error, OSError) as error:
-            logger.debug("Wake-ups cannot be heard just now: %s", error)
+            logger.debug("Cannot listen for wake-ups at the moment: %s", error)
             return
         try:
-            # Who hears itself has a session of its own: a pooler would hand the wake-up to somebody else.
+            # A listener that hears itself has a session of its own: a pooler would send the wake-up to another session.
             self._backend.owns_session = listener.self_test(_TEST)
         except (Error, OSError) as error:
-            logger.debug("Wake-ups cannot be tried just now: %s", error)
+            logger.debug("Cannot test wake-ups at the moment: %s", error)
             listener.close()
             return
         self._listener = listener
-        self._descriptor = self._listener.fileno()  # once its connection is lost, it does not know it any more
+        self._descriptor = self._listener.fileno()  # kept, because a listener without a connection has none
         self._selector.register(self._descriptor, selectors.EVENT_READ, self)
 
     def hear(self) -> bool:
-        """Say whether something was committed since the last look."""
+        """Return whether something was committed since the last look."""
         if self._listener is None:
             self.open()
             return self._listener is not None
@@ -65,7 +65,7 @@ class WakeListener:
         except (Error, OSError):
             self.close()
             return False
-        self._backend.owns_session |= heard  # the test may have been too early
+        self._backend.owns_session |= heard  # the self-test may have been too early
         return heard
 
     def close(self) -> None:

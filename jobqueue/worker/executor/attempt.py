@@ -1,4 +1,4 @@
-"""One attempt: read the payload, run the handler, and write its result or describe its failure."""
+"""One attempt: its payload, the handler's run, and its result or failure."""
 
 from __future__ import annotations
 
@@ -26,24 +26,35 @@ from jobqueue.errors import (
     StopReason,
     duration,
 )
-from jobqueue.handlers.carried import set_down
+from jobqueue.handlers import ambient
 from jobqueue.handlers.context import Drafting
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.observe.failures import failure_of
 from jobqueue.policy.retry import Exponential, RetryPolicy, decide, decide_cut_short
 from jobqueue.policy.settling import completed, released, settled
-from jobqueue.records import Again, Assignment, Attempt, Decision, Draft, Ending, Failure, Followed, Settlement, Stopped
+from jobqueue.records import (
+    Again,
+    Assignment,
+    AttemptCount,
+    Decision,
+    Draft,
+    Ending,
+    Failure,
+    Followed,
+    Settlement,
+    Stopped,
+)
 from jobqueue.records.outcome import MESSAGE_LIMIT, storable
 from jobqueue.worker.executor import forks
 
-#: The system's own dice: those of two forked processes never fall alike.
+#: The system's random source: two forked processes never draw the same numbers.
 _dice = SystemRandom()
 _NO_POLICY = RetryPolicy()
 _USUAL = nullcontext()
-#: What says that the database is out of reach, or will not have a transaction begin.
+#: Errors of a database that is out of reach, or can't begin a transaction.
 _TROUBLE = (OperationalError, InterfaceError, InternalError)
 _OUT_OF_REACH = f"{OperationalError.__module__}.{OperationalError.__qualname__}"
-#: Seconds until an attempt that could not begin is made again: twice as long after each, up to the last.
+#: Seconds until an attempt that could not begin is repeated, doubled each time up to the longest pause.
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _MOST_DOUBLINGS = 6
@@ -57,9 +68,9 @@ _ENDINGS: tuple[tuple[type[BaseException], Ending], ...] = (
 
 
 class Outcome(NamedTuple):
-    """What an attempt came to. Without a settlement there is nothing to offer: the claim is lost.
+    """The outcome of an attempt. Without a settlement the claim is lost, and there is nothing to store.
 
-    ``stored`` tells of one that the handler's own transaction has stored, with what became of its follow-up jobs.
+    ``stored`` is true if the handler's own transaction has stored it; ``followed`` are its follow-up jobs.
     """
 
     settlement: Settlement | None
@@ -68,13 +79,13 @@ class Outcome(NamedTuple):
 
     @property
     def is_for_want_of_database(self) -> bool:
-        """Whether the attempt failed by what a database says that cannot be reached, or written to."""
+        """Return whether the attempt failed because a database could not be reached or written to."""
         failure = self.settlement.failure if self.settlement else None
         return failure is not None and failure.error_class == _OUT_OF_REACH
 
 
 class Running:
-    """An attempt while it runs; what its context asks for goes through here."""
+    """A running attempt, which serves the requests of its context."""
 
     __slots__ = ("_report", "assignment", "began", "children", "generation", "is_at_work", "kind", "reason", "reported")
 
@@ -82,12 +93,12 @@ class Running:
         self.assignment = assignment
         self.began = SYSTEM.monotonic()
         self.generation = forks.generation
-        #: Whether its turn has come; an atomic handler may wait in line before.
+        #: Whether it has begun. An atomic handler may wait in line first.
         self.is_at_work = False
         self.children: tuple[Draft, ...] = ()
         self.kind: JobType | None = None
         self.reason: StopReason | None = None
-        #: What it reported last. Reports travel behind outcomes, and are refused once the job has ended.
+        #: The last progress report. Reports arrive after outcomes, and are refused once the job has ended.
         self.reported: str | None = None
         self._report = report
 
@@ -102,23 +113,23 @@ class Running:
         handler = registry.get(target) if isinstance(target, str) else target
         draft, own = handler.draft(*args, **fields), self.assignment
         tenant = draft.tenant or own.tenant
-        inherited = own.workspace if tenant == own.tenant else None  # it is one of the tenant's
+        inherited = own.workspace if tenant == own.tenant else None  # workspaces belong to a tenant
         draft = replace(draft, parent_id=own.id, tenant=tenant, workspace=draft.workspace or inherited)
         self.children = (*self.children, draft)
         return draft
 
     def completed(self, kind: JobType, value: object) -> Settlement:
-        """Make of what the handler returned the settlement that stores it."""
+        """Return the settlement that stores the handler's return value."""
         made = completed(self.assignment, kind.result.dump(value))
         return made._replace(children=self.children) if self.children else made
 
     def with_report(self, made: Settlement) -> Settlement:
-        """Have a settlement carry the last report."""
+        """Return the settlement with the last progress report."""
         return made if self.reported is None else made._replace(progress=self.reported)
 
 
 def perform(running: Running) -> Outcome:
-    """Run a handler to its end, whatever that is."""
+    """Run a handler to its end, and return the outcome."""
     try:
         kind = running.kind = registry.get(running.assignment.type)
         with _surroundings(running.assignment.context):
@@ -126,12 +137,12 @@ def perform(running: Running) -> Outcome:
                 return _in_transaction(kind, running)
             running.is_at_work = True
             return Outcome(running.completed(kind, _called(kind, running)))
-    except BaseException as error:  # SystemExit too is the end of this attempt, and not of the worker
+    except BaseException as error:  # SystemExit ends this attempt, not the worker
         return settle_failure(running, error)
 
 
 async def perform_async(running: Running) -> Outcome:
-    """Run a coroutine handler to its end, whatever that is."""
+    """Run a coroutine handler to its end, and return the outcome."""
     try:
         kind = running.kind = registry.get(running.assignment.type)
         with _surroundings(running.assignment.context):
@@ -142,7 +153,7 @@ async def perform_async(running: Running) -> Outcome:
 
 
 def _called(kind: JobType, running: Running) -> Any:
-    """Call a handler; a child that it forked ends here."""
+    """Call a handler. A child process that it forked ends here."""
     try:
         value = kind.call(running.assignment, running)
     except BaseException as error:
@@ -163,7 +174,7 @@ async def _awaited(kind: JobType, running: Running) -> Any:
 
 
 def _in_transaction(kind: JobType, running: Running) -> Outcome:
-    """Run a handler in one transaction with its own completion, which is the last thing the transaction does."""
+    """Run a handler in one transaction with its completion, which is the transaction's last write."""
     backend = backends.current()
     is_within_another = backend.in_atomic()
     with backend.atomic_attempt():
@@ -172,21 +183,21 @@ def _in_transaction(kind: JobType, running: Running) -> Outcome:
         followed = backend.settle_in_transaction(settlement)
         if followed:
             backend.on_commit(backend.wake)
-    if backend.in_atomic() and not is_within_another:  # what we left was the handler's own, within ours
+    if backend.in_atomic() and not is_within_another:  # the block that ended was the handler's, inside ours
         raise TransactionManagementError(
-            f"The handler of job {running.assignment.id} left a transaction open, so that neither what it wrote nor "
-            "its completion was committed. Leave each atomic block that it enters."
+            f"The handler of job {running.assignment.id} left a transaction open, so neither its writes nor its "
+            "completion were committed. A handler must leave each atomic block that it enters."
         )
     return Outcome(settlement, stored=True, followed=followed)
 
 
 def settle_failure(running: Running, error: BaseException) -> Outcome:
-    """Say what an attempt that did not succeed comes to."""
+    """Return the outcome of an attempt that did not succeed."""
     asked = running.reason if isinstance(error, (Interrupted, CancelledError)) else None
     if asked and isinstance(error, CancelledError):
         error = _interrupted(error)
     if asked and isinstance(error, Interrupted):
-        error.reason = asked  # raised from outside, it cannot know
+        error.reason = asked  # raised from outside, without the reason
     if asked is StopReason.LEASE_LOST or isinstance(error, LeaseLost):
         return Outcome(None)
     if asked is StopReason.SHUTDOWN:
@@ -200,16 +211,16 @@ def settle_failure(running: Running, error: BaseException) -> Outcome:
 
 
 def refused(running: Running, size: int) -> Settlement:
-    """Give up a job whose work is done, and whose result and follow-up jobs are more than one message may hold."""
+    """Give up a job whose handler has succeeded, but whose result and follow-up jobs exceed one message."""
     error = ResultRefused(
-        f"The result, the follow-up jobs and the last report of this attempt have {size:,} characters together, which "
-        f"is too much. Enqueue further jobs from a follow-up job."
+        f"The result, the follow-up jobs and the last progress report of this attempt have {size:,} characters in "
+        f"total, which is too much. Enqueue further jobs from a follow-up job."
     )
     return settled(running.assignment, _decision(running, error, None), _failure(running, error, Ending.FAILED))
 
 
 def _interrupted(error: CancelledError) -> Interrupted:
-    """Make of what stopped a coroutine, and has no words, what stops any other handler."""
+    """Return an Interrupted with the context of a coroutine's CancelledError."""
     made = Interrupted().with_traceback(error.__traceback__)
     made.__cause__, made.__context__, made.__suppress_context__ = (
         error.__cause__,
@@ -230,9 +241,9 @@ def _failure(running: Running, error: BaseException, ending: Ending) -> Failure:
 
 
 def _unbegun(running: Running, error: BaseException) -> Settlement:
-    """Give an attempt back whose transaction could not begin: no line of its handler has run, so it is not counted.
+    """Return the settlement of an attempt whose transaction could not begin. It isn't counted.
 
-    How often its job was given back before, for this or for anything else, is told by the claims that did not count.
+    The claims that were not counted show how often the job was given back before, for this or another reason.
     """
     own, failure = running.assignment, _failure(running, error, Ending.RELEASED)
     doublings = max(0, min(own.fence - own.attempt, _MOST_DOUBLINGS))
@@ -250,7 +261,7 @@ def _ending(error: BaseException, asked: StopReason | None) -> Ending:
 
 
 def _decision(running: Running, error: BaseException, asked: StopReason | None) -> Decision:
-    attempt = Attempt(running.assignment.attempt, running.assignment.max_retries)
+    attempt = AttemptCount(running.assignment.attempt, running.assignment.max_retries)
     policy = running.kind.policy if running.kind else _NO_POLICY
     if asked is StopReason.CANCELLED:
         return Stopped("cancelled")
@@ -259,7 +270,7 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
     try:
         decision = decide(policy, attempt, error, rng=_dice)
         return Again(duration(decision.after, "delay")) if isinstance(decision, Again) else decision
-    except Exception as mistake:  # the policy's own function failed: the job is not to pay for that
+    except Exception as mistake:  # the policy's function failed; the job must not suffer for it
         mistake.add_note(f"raised by the retry function of {running.assignment.type}; the default delay is used")
         if error.__cause__ is None:
             error.__cause__ = mistake
@@ -267,4 +278,4 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
 
 
 def _surroundings(carried: str | None) -> AbstractContextManager[None]:
-    return set_down(carried) if carried else _USUAL
+    return ambient.restore(carried) if carried else _USUAL

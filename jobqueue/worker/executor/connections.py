@@ -1,4 +1,4 @@
-"""Django's database connections between two jobs of one thread: kept, healthy, and never in a transaction."""
+"""Django's database connections between two jobs of a thread: kept, healthy, and outside transactions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.backends.sqlite_busy import give_up_turn
+from jobqueue.backends.sqlite.lock import give_up_turn
 
 logger = logging.getLogger("jobqueue")
 
 
 def renew() -> None:
-    """Close what a handler left unusable, give up what it left in a transaction, and have the rest checked.
+    """Close unusable connections, roll back open transactions, and have the others checked.
 
-    That is done when the next handler first uses a connection: the server may have ended it meanwhile. CONN_MAX_AGE is
-    for requests; a slot keeps its connections as long as it has jobs.
+    The check happens at the next handler's first query, because the server may have closed the connection meanwhile.
+    CONN_MAX_AGE is for requests; a slot keeps its connections as long as it has jobs.
     """
     connection: Any
     for connection in connections.all(initialized_only=True):
@@ -33,7 +33,7 @@ def _tidy(connection: BaseDatabaseWrapper) -> None:
     if _is_closed(connection):
         _give_up(connection)
     elif connection.in_atomic_block or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]:
-        logger.warning("A handler left a transaction open on %r; it is rolled back.", connection.alias)
+        logger.warning("A handler left a transaction open on %r. It was rolled back.", connection.alias)
         _give_up(connection)
     elif connection.errors_occurred:
         _keep_if_usable(connection)
@@ -42,7 +42,7 @@ def _tidy(connection: BaseDatabaseWrapper) -> None:
 
 
 def _is_closed(connection: BaseDatabaseWrapper) -> bool:
-    """Whether a handler has closed the driver's connection behind Django's back."""
+    """Return whether a handler has closed the driver's connection behind Django's back."""
     driver: Any = connection.connection
     if connection.vendor != "sqlite":
         return bool(getattr(driver, "closed", False))
@@ -60,7 +60,7 @@ def _keep_if_usable(connection: BaseDatabaseWrapper) -> None:
 
 
 def give_up_all() -> None:
-    """Close all connections, in whatever state an interrupted handler left them; and leave its turn to others."""
+    """Close all connections, in whatever state an interrupted handler left them, and give up the turn."""
     give_up_turn()
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None:
@@ -69,11 +69,11 @@ def give_up_all() -> None:
 
 def _give_up(connection: BaseDatabaseWrapper) -> None:
     driver = connection.connection
-    del connections[connection.alias]  # the wrapper may believe to be in a transaction for ever
+    del connections[connection.alias]  # the wrapper may stay in a transaction for ever
     try:
         if driver is not None:
             with closing(driver):
-                if connection.vendor == "sqlite":  # else it lives on while an error has a cursor of it
+                if connection.vendor == "sqlite":  # otherwise it stays open while an error refers to a cursor
                     driver.rollback()
     except Exception:  # it may be broken in any way
         logger.debug("A connection could not be closed", exc_info=True)

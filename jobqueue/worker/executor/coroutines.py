@@ -1,4 +1,4 @@
-"""The event loop of an executor, in a thread of its own, for handlers that are coroutines."""
+"""The event loop of an executor, in a thread of its own, for coroutine handlers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Done = Callable[[Running, Outcome], None]
 
 
 class Coroutines:
-    """Starts coroutine handlers and tells of each that is done; ``flush`` is called when the loop has a moment.
+    """Runs coroutine handlers and reports each that is done. ``flush`` is called when the loop has a moment.
 
-    Each coroutine has a thread-sensitive context of its own: what it does through ``sync_to_async`` and the ORM's
-    async methods happens in one thread, with one connection, that no other coroutine shares at that time.
+    Each coroutine has a thread-sensitive context of its own: its ``sync_to_async`` calls and async ORM methods run in
+    one thread with one connection, which no other coroutine shares at that time.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Coroutines:
         self._flushing = False
         self._closing = False
         self._loop = asyncio.new_event_loop()
-        self._default = ThreadPoolExecutor(thread_name_prefix="asyncio")  # as large as the loop would make it
+        self._default = ThreadPoolExecutor(thread_name_prefix="asyncio")  # the size of the loop's default
         self._loop.set_default_executor(self._default)
         self._thread = threading.Thread(target=self._run, name="jobqueue-loop", daemon=True)
         self._thread.start()
 
     def forget(self) -> None:
-        """In a child that a handler forked: have it end as soon as it comes back to the loop, or to its thread.
+        """End a child that a handler forked as soon as it returns to the loop or to its thread.
 
-        The loop would go on with the handlers beside it, and a thread wait for ever for more to do.
+        Otherwise its loop would continue the handlers beside it, and its thread would wait for work for ever.
         """
         here = threading.current_thread()
         if here is self._thread:
@@ -63,14 +63,14 @@ class Coroutines:
         while not self._closing:
             try:
                 self._loop.run_forever()
-            except BaseException:  # a task of a handler's own raised SystemExit: the others go on
+            except BaseException:  # a task that a handler created raised SystemExit; the others go on
                 logger.exception("A task that a handler started tried to end the process")
         connections.give_up_all()
-        if not asyncio.all_tasks(self._loop):  # else one of them does not stop, or a handler left it behind
+        if not asyncio.all_tasks(self._loop):  # otherwise one doesn't stop, or a handler left it behind
             self._loop.close()
 
     def close(self) -> None:
-        """End the loop, and the threads in which coroutines used connections; there will be none."""
+        """End the loop and the threads in which coroutines used connections. No more work comes."""
 
         def stop() -> None:
             self._closing = True
@@ -85,11 +85,11 @@ class Coroutines:
                 thread.shutdown()
 
     def submit(self, several: Sequence[Running]) -> None:
-        """Start coroutine handlers; callable from any thread."""
+        """Start coroutine handlers. Callable from any thread."""
         self._loop.call_soon_threadsafe(self._start, several)
 
     def interrupt(self, claim: tuple[str, int]) -> None:
-        """Cancel the task of a claim, if it still runs."""
+        """Cancel the task of a claim if it still runs."""
 
         def cancel() -> None:
             if claim in self._tasks:
@@ -110,13 +110,13 @@ class Coroutines:
                 task.add_done_callback(partial(self._ended, running, slot, turn))
 
     def _task(self, running: Running, context: Context) -> asyncio.Task[Outcome]:
-        if sys.version_info >= (3, 12):  # a handler that waits for nothing never sees the loop's queue
+        if sys.version_info >= (3, 12):  # a handler that never waits skips the loop's queue
             return asyncio.Task(perform_async(running), loop=self._loop, context=context, eager_start=True)
         return self._loop.create_task(perform_async(running), context=context)
 
     def _ended(self, running: Running, slot: Context, turn: ExitStack, task: asyncio.Task[Outcome]) -> None:
         self._tasks.pop(running.assignment.claim, None)
-        # A task that was cancelled before its first step has no outcome of its own.
+        # A task that was cancelled before its first step has no outcome.
         outcome = settle_failure(running, asyncio.CancelledError()) if task.cancelled() else task.result()
         thread = _thread_of(slot)
         if thread is None:
@@ -148,5 +148,5 @@ def _slot() -> Context:
 
 
 def _thread_of(slot: Context) -> Executor | None:
-    """Find the thread in which a slot's coroutines call synchronous code, if one did."""
+    """Return the thread in which a slot's coroutines call synchronous code, if there is one."""
     return SyncToAsync.context_to_thread_executor.get(slot[SyncToAsync.thread_sensitive_context])

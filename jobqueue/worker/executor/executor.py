@@ -1,4 +1,4 @@
-"""The process that runs handlers (a thread with ``--processes 0``): assignments come in, outcomes go out."""
+"""The process, or with ``--processes 0`` the thread, that runs handlers. It reads assignments and sends outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from jobqueue import backends, signals
-from jobqueue.backends import sqlite_memory
+from jobqueue.backends.sqlite import memory as sqlite_memory
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.errors import Interrupted, StopReason
 from jobqueue.handlers.registry import registry
@@ -30,18 +30,18 @@ from jobqueue.worker.options import Plan
 from jobqueue.worker.protocol import wire
 from jobqueue.worker.protocol.wire import Word
 
-#: A handler that computes gives the interpreter lock to its neighbours after so long; at no measurable cost.
+#: How soon a computing handler yields the interpreter lock to its neighbours, at no measurable cost.
 SWITCH_INTERVAL = 0.0005
-#: Reports of progress are sent on at most so often.
+#: The seconds between two messages with progress reports.
 REPORT_EVERY = 0.1
-#: The exit status of an executor that could not bring a job to its end.
+#: The exit status of an executor that could not finish a job.
 _BROKEN = 70
 
 logger = logging.getLogger("jobqueue")
 
 
 class Executor:
-    """Runs what it is assigned until its channel closes or it is told to exit."""
+    """Runs its assignments until its channel closes or it is told to exit."""
 
     def __init__(self, channel: socket.socket, plan: Plan, *, may_exit: bool = False) -> None:
         self._channel = channel
@@ -70,14 +70,14 @@ class Executor:
         }
 
     def _forget(self) -> None:
-        """In a child that a handler forked: let go of what belongs to the executor alone."""
+        """Close, in a child that a handler forked, what only the executor may use."""
         for own in (self._channel, self._nudge, self._nudged):
             own.close()
         if self._coroutines is not None:
             self._coroutines.forget()
 
     def serve(self) -> None:
-        """Work until told to exit; a channel that closes means that the supervisor is dead."""
+        """Work until told to exit. A closed channel means that the supervisor is dead."""
         sys.setswitchinterval(SWITCH_INTERVAL)
         with self._its_turn():
             signals.executor_started.send_robust(sender=None, pid=os.getpid())
@@ -102,7 +102,7 @@ class Executor:
                     return
 
     def _hear(self, inbox: wire.Inbox) -> bool:
-        """Read what the supervisor says; say whether to go on."""
+        """Read messages of the supervisor. Return whether to go on."""
         try:
             data = self._channel.recv(wire.AT_ONCE)
         except ConnectionResetError:
@@ -118,7 +118,7 @@ class Executor:
         return True
 
     def _close(self) -> None:
-        """End the threads of this executor, and with them their connections."""
+        """End the threads of this executor and their connections."""
         self._receivers.finish()
         self._slots.close()
         self._serial_slots.close()
@@ -152,8 +152,8 @@ class Executor:
         try:
             self._run_and_tell(running)
         except BaseException:
-            # Not the handler failed but we did, for want of memory perhaps: whoever watches settles it as a crash.
-            logger.critical("Job %s cannot be brought to an end", running.assignment.id, exc_info=True)
+            # Our own failure, not the handler's, perhaps for lack of memory. The supervisor settles it as a crash.
+            logger.critical("Job %s could not be finished", running.assignment.id, exc_info=True)
             if self._may_exit:
                 os._exit(_BROKEN)
 
@@ -169,22 +169,22 @@ class Executor:
         except Interrupted as error:
             is_struck = True
             outcome = settle_failure(running, error)
-        forks.end_copy(running.generation)  # code of the application's runs outside of handlers too
+        forks.end_copy(running.generation)  # the application's code also runs outside of handlers
         if is_struck or claim in self._struck:
             self._struck.discard(claim)
-            connections.give_up_all()  # it may have hit anywhere, in the middle of a statement too
+            connections.give_up_all()  # the interruption may have hit in the middle of a statement
         elif not running.is_at_work or outcome.is_for_want_of_database:
-            # Whoever asks it finds it usable; yet a file that could only be read as it was opened stays so for it.
+            # is_usable() would be true, but a SQLite file that was opened read-only stays read-only for its connection.
             connections.give_up_all()
         else:
             connections.renew()
         return outcome
 
     def _interruptible(self, claim: ClaimKey, running: Running) -> Outcome:
-        """Run a handler so that an interruption meant for it can never hit what comes after it.
+        """Run a handler so that an interruption meant for it can never hit the code after it.
 
-        Whoever takes the claim out of ``_threads`` first decides: the slot, and there will be no interruption; or the
-        one who interrupts, and the slot waits here until the exception is on its way, to be raised before it returns.
+        The first to take the claim out of ``_threads`` decides. If it is the slot, there will be no interruption. If it
+        is ``_interrupt``, the slot waits here until the exception is set, which is raised before this method returns.
         """
         self._threads[claim] = threading.get_ident()
         try:
@@ -210,7 +210,7 @@ class Executor:
                 settlement, size = refused(running, size), 0
             self._outgoing.put(wire.settlement_row(settlement), size)
 
-    # Being asked to stop
+    # Requests to stop
 
     def _stop(self, asked: Iterable[Sequence[Any]]) -> None:
         for job_id, fence, reason in asked:
@@ -221,7 +221,7 @@ class Executor:
                     self._interrupt(running)
 
     def _interrupt(self, running: Running) -> None:
-        """Raise Interrupted in the thread of an attempt, or cancel its task; where it waits, have it end at once."""
+        """Raise Interrupted in the thread of an attempt, or cancel its task. If it still waits, end it at once."""
         claim = running.assignment.claim
         thread = self._threads.pop(claim, None)
         if thread is not None:

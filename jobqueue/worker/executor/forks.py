@@ -1,7 +1,7 @@
-"""The children that handlers fork: copies of their executor, which must never go on as one.
+"""Children that handlers fork: copies of the executor that must not continue as executors.
 
-A child does what its handler has it do, and ends where it would come back to code of the executor: before a commit or a
-rollback over its parent's connection, and before it could say anything in its parent's name.
+A child does what its handler tells it to, and ends where it would return to the executor's code: before a commit or
+rollback on its parent's connection, and before it could send anything in its parent's name.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakMethod
 
-#: How many forks lie between the first process and this one: what began under another number is a copy here, which
-#: ``end_copy`` ends. To compare costs less than to ask for the process id.
+#: The number of forks between the first process and this one. Code that began under another number runs in a copy,
+#: which ``end_copy`` ends. The comparison costs less than asking for the process id.
 generation = 0
 
 _callbacks: list[WeakMethod[Callable[[], Any]]] = []
 
 
 def tell(method: Callable[[], Any]) -> None:
-    """Have a method called in each child that this process forks, as long as its object is there."""
+    """Register a method that each forked child of this process calls, as long as its object exists."""
     _callbacks[:] = [one for one in _callbacks if one() is not None]
     _callbacks.append(WeakMethod(method))
 
 
 def end_copy(began_under: int, error: BaseException | None = None) -> None:
-    """End this process if it is a forked copy of what began under this generation; else do nothing."""
+    """End this process if it is a forked copy of code that began in the given generation."""
     if began_under != generation:
         end(error)
 
 
 def end(error: BaseException | None = None) -> None:
-    """End a forked child as Python would end a program, but for what its parent has to do at its own end."""
+    """End a forked child like a Python program, but without its parent's exit handlers."""
     status = 0
     try:
         status = _status(error)

@@ -1,4 +1,4 @@
-"""The outbound queue of an executor: many outcomes travel in one message."""
+"""The outbound queue of an executor, which combines many outcomes into one message."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from jobqueue.worker.protocol.wire import Word, pack
 
-#: So many characters of results wait for no others: a message is to be read in a moment.
+#: Results of this many characters are sent at once, so that a message can be read quickly.
 _ENOUGH = 1024 * 1024
 
 
 class Outgoing:
-    """Sends to the supervisor from any thread; outcomes are held back until somebody has nothing else to do.
+    """Sends to the supervisor from any thread. Outcomes are held back until a thread has nothing else to do.
 
-    ``full`` is the number of outcomes that are sent at once, so that the supervisor stores them while others run. Large
-    ones do not wait for that.
+    ``full`` outcomes are sent at once, so that the supervisor stores them while other jobs run. Large outcomes don't
+    wait.
     """
 
     def __init__(self, channel: socket.socket, full: int) -> None:
@@ -26,20 +26,20 @@ class Outgoing:
         self._size = 0
         self._seen: list[Any] | None = None
         self._gathers = threading.Lock()
-        self._sends = threading.Lock()  # held while a message waits for room in the pipe; nobody gathers behind it
+        self._sends = threading.Lock()  # held while a message waits for room in the socket; not needed to add outcomes
 
     @property
     def pending(self) -> bool:
-        """Whether outcomes wait to be sent."""
+        """Return whether outcomes wait to be sent."""
         return bool(self._outcomes)
 
     def keep(self, outcome: Any) -> None:
-        """Keep an outcome that nobody waits for; whoever does this calls ``flush_late`` now and then."""
+        """Keep an outcome that isn't urgent. The caller must call ``flush_late`` from time to time."""
         with self._gathers:
             self._outcomes.append(outcome)
 
     def put(self, outcome: Any, size: int = 0) -> None:
-        """Keep an outcome for the next message; ``size`` says about how many characters it has."""
+        """Keep an outcome for the next message. ``size`` is its approximate number of characters."""
         with self._gathers:
             self._outcomes.append(outcome)
             self._size += size
@@ -48,24 +48,24 @@ class Outgoing:
             self.flush()
 
     def flush(self) -> None:
-        """Send the outcomes that wait."""
+        """Send the waiting outcomes."""
         if self._outcomes:
             with self._sends:
                 with self._gathers:
                     batch, size, self._outcomes, self._size = self._outcomes, self._size, [], 0
-                # While one was sent, many may have come together, each of them large.
+                # While one message was sent, many large outcomes may have arrived.
                 for part in [[one] for one in batch] if size >= _ENOUGH else [batch]:
                     if part:
                         self._send(pack(Word.OUTCOMES, part))
 
     def flush_late(self) -> None:
-        """Send the outcomes if some of them were there at the last call already."""
+        """Send the outcomes if some of them already waited at the last call."""
         if self._outcomes is self._seen:
             self.flush()
         self._seen = self._outcomes or None
 
     def say(self, word: Word, content: object) -> None:
-        """Send something else, at once."""
+        """Send another message at once."""
         with self._sends:
             self._send(pack(word, content))
 
@@ -73,4 +73,4 @@ class Outgoing:
         try:
             self._channel.sendall(message)
         except OSError:
-            return  # nobody reads any more: the supervisor is dead, and this process is about to be
+            return  # the supervisor is dead, and this process ends soon

@@ -1,6 +1,7 @@
-"""Threads for items that can only be worked on one after another: one goes on from each to the next.
+"""Slots for items that can only run one after another: one thread goes from item to item.
 
-With a thread for each, all but one would only wait for their turn, and to hand it over costs more than a short item.
+With a thread for each item, all but one would wait for their turn, and handing over the turn costs more than a short
+item.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.worker.executor.outgoing import Outgoing
 from jobqueue.worker.executor.slots import Slots, T
 
-#: Who takes longer than this over one item has others step in; and what is finished is sent after twice as long.
+#: After this many seconds with one item, another thread steps in. Finished outcomes are sent after twice as long.
 LOOK_EVERY = 0.01
 
 
 class SerialSlots(Slots[T]):
-    """Slots of which one works as long as it gets on; where it does not, ``look`` has others step in.
+    """Slots of which one works as long as it makes progress. If it doesn't, ``look`` wakes another one.
 
-    Each of those takes one item, waits for its turn by itself, and can be interrupted meanwhile. When one of several
-    has had its turn, it takes no other item, so that those who wait have theirs; unless that item is in a hurry.
+    Each further thread takes one item, waits for its turn, and can be interrupted meanwhile. A thread that has had its
+    turn takes no other item while others wait, unless an item is in a hurry.
     """
 
     due = NEVER
@@ -28,11 +29,11 @@ class SerialSlots(Slots[T]):
 
     def __init__(self, size: int, work: Callable[[T], None], end: Callable[[], None], outgoing: Outgoing) -> None:
         super().__init__(size, work, end, outgoing)
-        #: Those in a hurry that nobody has taken yet.
+        #: Items in a hurry that no thread has taken yet.
         self._hurried: set[T] = set()
 
     def submit(self, items: Iterable[T]) -> None:
-        """Have items worked on, in order."""
+        """Queue items, which are worked on in order."""
         self._waiting.extend(items)
         if self.due == NEVER:
             self.due = SYSTEM.monotonic() + LOOK_EVERY
@@ -42,7 +43,7 @@ class SerialSlots(Slots[T]):
             self._wake_one()
 
     def look(self) -> None:
-        """Have somebody step in, and what is finished be sent, if it is time."""
+        """Wake another thread and send finished outcomes, if it is time."""
         now = SYSTEM.monotonic()
         if now < self.due:
             return
@@ -53,14 +54,14 @@ class SerialSlots(Slots[T]):
         self.due = now + LOOK_EVERY if self._waiting or self._outgoing.pending else NEVER
 
     def hurry(self, item: T) -> None:
-        """Have an item that still waits taken next, and at once."""
-        with suppress(ValueError):  # it is not there, or somebody has it
+        """Move a waiting item to the front, and start it at once."""
+        with suppress(ValueError):  # it is gone, or a thread has taken it
             self._waiting.remove(item)
-            self._hurried.add(item)  # first: whoever takes it strikes it off
+            self._hurried.add(item)  # before it is queued: the thread that takes it removes it
             self._waiting.appendleft(item)
             self._wake_one()
 
-    def _pass_on(self, item: T) -> None:
+    def _taken(self, item: T) -> None:
         self._gets_on = True
         self._hurried.discard(item)
 

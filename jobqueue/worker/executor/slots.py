@@ -1,7 +1,7 @@
-"""Threads that run handlers: one wakes the next only while there is work that no running one has taken.
+"""Threads that run handlers. Each wakes the next only while there is work that no running one has taken.
 
-A batch of short jobs is then run by one thread without a hand-off, and as soon as a handler waits for something, the
-next thread is already there. A queue that wakes a thread for each job is half as fast.
+One thread then runs a batch of short jobs without a hand-off, and when a handler waits, the next thread is already
+there. A queue that wakes a thread for each job is half as fast.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobqueue.worker.executor.outgoing import Outgoing
 
 T = TypeVar("T")
 
-#: A thread that had nothing to do for so long ends, and with it its database connections.
+#: Seconds after which an idle thread ends and closes its database connections.
 IDLE_FOR = 60.0
 
 
@@ -35,12 +35,12 @@ class Slots(Generic[T]):
         self._lock = threading.Lock()
 
     def submit(self, items: Iterable[T]) -> None:
-        """Have items worked on, in order, as soon as there is a thread for each."""
+        """Queue items, which are worked on in order as threads become free."""
         self._waiting.extend(items)
         self._wake_one()
 
     def close(self) -> None:
-        """Have the threads end that wait for work, and wait until they have; there will be none."""
+        """End the threads that wait for work, and wait for them. No more work comes."""
         with self._lock:
             self._size = 0
             idle, self._idle = self._idle, []
@@ -66,7 +66,7 @@ class Slots(Generic[T]):
             thread = threading.Thread(target=self._slot, name="jobqueue-slot", daemon=True)
             thread.start()
             self._started = [one for one in self._started if one.is_alive()] + [thread]
-        except RuntimeError:  # the system gives no more threads; those there are go on
+        except RuntimeError:  # no more threads are available; the existing ones go on
             self._on_its_way = False
             self._threads -= 1
             if not self._threads:
@@ -83,38 +83,38 @@ class Slots(Generic[T]):
                 if self._sleep(own):
                     continue
                 break
-            self._pass_on(item)
+            self._taken(item)
             self._work(item)
             if self._is_relieved() and not self._sleep(own):
                 break
         self._end()
 
-    def _pass_on(self, _item: T) -> None:
-        """Have somebody else take what is left; or, where nothing is, send what is finished while this item runs."""
+    def _taken(self, _item: T) -> None:
+        """Wake another thread for what is left, or to send finished outcomes while this item runs."""
         if (self._waiting or self._outgoing.pending) and not self._on_its_way:
             self._wake_one()
 
     @property
     def _working(self) -> int:
-        """How many threads work, or are on their way to."""
+        """Return how many threads work or are about to."""
         return self._threads - len(self._idle)
 
     def _is_needed(self) -> bool:
-        """Whether a thread that works is to go on."""
+        """Return whether a working thread must go on."""
         return bool(self._waiting)
 
     def _is_relieved(self) -> bool:
-        """Whether a thread is to rest although something may wait."""
+        """Return whether a thread must rest although items may wait."""
         return False
 
     def _sleep(self, own: threading.Lock) -> bool:
-        """Wait for work; say whether there is some, or the thread shall end."""
+        """Wait for work. Return false if the thread must end."""
         self._outgoing.flush()
         with self._lock:
             if not self._size:
                 return bool(self._waiting)
             if self._is_needed():
-                return True  # whether or not somebody was faster: a thread that ends is counted no more
+                return True  # even if another thread was faster: a thread that ends isn't counted
             self._idle.append(own)
         if not own.acquire(timeout=IDLE_FOR):
             with self._lock:

@@ -1,1 +1,1 @@
-"""What passes between the supervisor and its executors."""
+"""The messages between a supervisor and its executors."""

@@ -1,7 +1,8 @@
-"""What an executor says, judged: its process ran foreign code, so that nothing it sends is more than data.
+"""The validation of executors' messages.
 
-Whatever cannot be what an executor of this release says raises BadMessage, and nothing else. The bounds of follow-up
-jobs are those of an enqueue.
+A process that has run other people's code may send anything, so its messages are only data. Whatever an executor of
+this release can't have sent raises BadMessage, and no other error. Follow-up jobs have the same bounds as enqueued
+ones.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from jobqueue.worker.protocol.wire import BadMessage, OutcomeKind
 if TYPE_CHECKING:
     from jobqueue.worker.supervisor.claims import HeldClaim
 
-#: What came of a follow-up job of an atomic handler: its id, type and queue, and why it was refused.
+#: A follow-up job of an atomic handler: its id, type and queue, and why it was refused.
 Follower = tuple[str, str, str, str]
-#: What came of an attempt: a settlement to be stored, the follow-up jobs of one that is stored, or a lost claim.
+#: An attempt's outcome: a settlement to store, the follow-up jobs of a stored one, or None for a lost claim.
 Said = Settlement | list[Follower] | None
 
-#: What code that takes the right shape for granted raises over a wrong one.
+#: The errors that code raises when a value has the wrong shape.
 _MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
-#: The moves that are an executor's to make.
+#: The moves that an executor may make.
 _OFFERED = frozenset((Move.COMPLETE, Move.RETRY, Move.SNOOZE, Move.RELEASE, Move.BURY, Move.CANCEL))
 _FAILURE = frozenset(one.name for one in fields(Failure))
 _DRAFT = frozenset(one.name for one in fields(Draft))
 _OPTIONS = tuple(one.name for one in fields(Options))
-#: No text of ours spells out a surrogate, be it half of a pair or both halves; no column can hold one of them alone.
+#: Our own JSON has no escaped surrogates, neither single ones nor pairs. No column can store a single one.
 _SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]")
 _LONGEST_REASON = 100
 _LONGEST_FINGERPRINT = 64
@@ -46,15 +47,15 @@ _NEWEST_VERSION = (1 << 31) - 1
 
 
 def ready(content: Any) -> bool:
-    """Read whether somebody in an executor listens to signals."""
+    """Return whether signals have receivers in an executor."""
     try:
         return bool(content["listening"])
     except _MISSHAPEN as error:
-        raise BadMessage("a greeting that is none") from error
+        raise BadMessage("an invalid greeting") from error
 
 
 def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> Iterator[tuple[HeldClaim, Said]]:
-    """Read outcomes one by one. The caller strikes each off ``held``, so that none has two."""
+    """Yield outcomes one by one. The caller removes each from ``held``, so that no claim has two."""
     most = conf.get("MAX_RESULT_BYTES")
     for row in _rows(content):
         try:
@@ -63,12 +64,12 @@ def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> It
                 raise BadMessage("the outcome of a job that it does not run")
             said = _outcome(row, one, owner, most)
         except _MISSHAPEN as error:
-            raise BadMessage(f"an outcome that is none ({_what(error)})") from error
+            raise BadMessage(f"an invalid outcome ({_name_of(error)})") from error
         yield one, said
 
 
 def reports(content: Any, held: Mapping[ClaimKey, HeldClaim]) -> Iterator[tuple[ClaimKey, str]]:
-    """Read reports of progress. They travel behind outcomes, so that those of jobs it no longer runs are left out."""
+    """Yield progress reports. They arrive after outcomes, so those of ended jobs are left out."""
     for row in _rows(content):
         try:
             job_id, fence, text = row
@@ -76,7 +77,7 @@ def reports(content: Any, held: Mapping[ClaimKey, HeldClaim]) -> Iterator[tuple[
             if one is not None:
                 yield one.key, _report(text)
         except _MISSHAPEN as error:
-            raise BadMessage(f"a report of progress that is none ({_what(error)})") from error
+            raise BadMessage(f"an invalid progress report ({_name_of(error)})") from error
 
 
 def _rows(content: Any) -> list[Any]:
@@ -85,8 +86,8 @@ def _rows(content: Any) -> list[Any]:
     return content
 
 
-def _what(error: Exception) -> str:
-    """Name what is wrong without the value, which may be anything."""
+def _name_of(error: Exception) -> str:
+    """Name the error without the value, which may be anything."""
     return error.option if isinstance(error, InvalidOption) else type(error).__name__
 
 
@@ -124,7 +125,7 @@ def _text(value: Any, longest: int | None = None) -> str:
     if type(value) is not str or (longest is not None and len(value) > longest):
         raise ValueError("text")
     if not value.isascii():
-        value.encode()  # half of a surrogate pair is no text
+        value.encode()  # raises for half of a surrogate pair
     return value
 
 
@@ -133,7 +134,7 @@ def _result(value: Any, most: int) -> str | None:
 
 
 def _json(text: Any, what: str) -> Any:
-    """Read JSON text that is to be stored; raise ValueError if it cannot be."""
+    """Parse JSON text that will be stored. Raise ValueError if it can't be."""
     check_stored(_text(text), what)
     if "\\u" in text and _SURROGATE.search(text):
         raise ValueError(what)
@@ -170,7 +171,7 @@ def _draft(given: Any, parent: Claim | Assignment) -> Draft:
         raise ValueError("follow-up job")
     draft = Draft(**{**given, **_moments(given), **_lengths(given)})
     own = {one: getattr(draft, one) for one in _OPTIONS}
-    for inherited in ("tenant", "workspace"):  # a foreign row may have had anything there
+    for inherited in ("tenant", "workspace"):  # another program's row may have any value there
         value = getattr(draft, inherited)
         if value is not None and value == getattr(parent, inherited):
             own.pop(inherited, None)

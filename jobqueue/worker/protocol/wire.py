@@ -1,7 +1,7 @@
-"""What supervisor and executor say to each other: JSON text with its length before it, many facts in one message.
+"""The wire format between supervisor and executors: JSON text after its length, with many facts in one message.
 
-JSON, because the supervisor must not run what a handler's process wrote: payloads and results pass through as text.
-What an executor says is read in ``jobqueue.worker.protocol.testimony``.
+It is JSON because the supervisor must not execute what a handler's process wrote. Payloads and results pass through as
+text. ``jobqueue.worker.protocol.testimony`` validates what executors send.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from enum import StrEnum
 from struct import Struct
 from typing import Any
 
 from jobqueue import foreign_json
 from jobqueue.clock import to_text
+from jobqueue.durations import in_seconds
 from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Followed, Settlement
-from jobqueue.states import Move
 
-#: How much is read at once; for more, the C library asks the system for memory each time, at ten times the price.
+#: How much is read at once. For larger buffers the C library asks the system for memory each time, at ten times the
+#: cost.
 AT_ONCE = 1 << 16
 
-#: No executor sends more in one message: an outcome that is larger is refused before it is sent.
+#: The longest message of an executor. A larger outcome is refused before it is sent.
 LONGEST = 256 * 1024 * 1024
 
 _LENGTH = Struct("!I")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-#: The fields of a draft that travel as text and as seconds.
+#: The fields of a draft that are sent as text and as seconds.
 MOMENTS = ("scheduled_at", "expires_at")
 LENGTHS = ("delay", "timeout")
 
-#: About how many characters a follow-up job has, besides those of its payload and context.
+#: The approximate size of a follow-up job in characters, without payload and context.
 _DRAFT = 600
 _ASSIGNED = len(Assignment._fields)
 
@@ -39,57 +39,57 @@ Row = Sequence[Any]
 
 
 class Word(StrEnum):
-    """What a message is about."""
+    """The subject of a message."""
 
-    READY = "ready"  # executor: I read my pipe, and whether somebody listens to signals
-    ASSIGN = "assign"  # supervisor: run these
-    OUTCOMES = "outcomes"  # executor: these are finished: a settlement each, or what was stored, or just a lost claim
-    PROGRESS = "progress"  # executor: so far are these
-    STOP = "stop"  # supervisor: ask these to stop, each for its reason
-    DRAIN = "drain"  # supervisor: the worker stops; what can end early may
-    EVENTS = "events"  # supervisor: this happened, tell those who listen
-    EXIT = "exit"  # supervisor: nothing is left for you to do
+    READY = "ready"  # executor: it reads its channel; whether signals have receivers
+    ASSIGN = "assign"  # supervisor: run these jobs
+    OUTCOMES = "outcomes"  # executor: these attempts ended, each as an OutcomeKind
+    PROGRESS = "progress"  # executor: the progress of these jobs
+    STOP = "stop"  # supervisor: ask these jobs to stop, each for its reason
+    DRAIN = "drain"  # supervisor: the worker stops; handlers may end early
+    EVENTS = "events"  # supervisor: send signals for these events
+    EXIT = "exit"  # supervisor: there is nothing left to do
 
 
 class OutcomeKind(StrEnum):
-    """What a row of outcomes begins with; the claim's id and fence come next, and then what the kind needs."""
+    """The first item of an outcome's row. The claim's id and fence follow, then the values of that kind."""
 
-    COMPLETED = "completed"  # by far the most frequent: the result alone
+    COMPLETED = "completed"  # by far the most frequent: only the result
     SETTLED = "settled"  # a whole settlement
-    STORED = "stored"  # the handler's own transaction stored it: the follow-up jobs it brought
+    STORED = "stored"  # stored by the handler's own transaction: the follow-up jobs
     LOST = "lost"  # the claim is no longer this worker's
 
 
 def pack(word: Word, content: object) -> bytes:
-    """Write one message."""
+    """Return a message as bytes."""
     body = _encode([word, content]).encode("utf-8", "surrogatepass")
     return _LENGTH.pack(len(body)) + body
 
 
 class BadMessage(Exception):
-    """Somebody said what cannot be understood; the message says what, and quotes nothing that may be secret."""
+    """A message can't be understood. The text says why, and quotes nothing that may be secret."""
 
 
 class Inbox:
-    """Puts messages together from what comes in, however it was cut."""
+    """Assembles messages from the bytes that arrive."""
 
     def __init__(self, longest: int | None = None) -> None:
-        """With ``longest`` the other side is an executor, and what it says is judged by BadMessage."""
+        """With ``longest``, the sender is an executor, and invalid messages raise BadMessage."""
         self._bytes = bytearray()
         self._longest = longest
 
     @property
     def is_midway(self) -> bool:
-        """Whether a message has begun and not ended."""
+        """Return whether a message has begun but not ended."""
         return bool(self._bytes)
 
     def feed(self, data: bytes) -> Iterator[tuple[Word, Any]]:
-        """Take bytes and give the messages that are now whole."""
+        """Add bytes, and yield the messages that are now complete."""
         self._bytes += data
         while len(self._bytes) >= _LENGTH.size:
             length = _LENGTH.unpack_from(self._bytes)[0]
             if self._longest is not None and length > self._longest:
-                raise BadMessage(f"a message of {length:,} bytes, and the longest has {self._longest:,}")
+                raise BadMessage(f"a message of {length:,} bytes, above the limit of {self._longest:,}")
             end = _LENGTH.size + length
             if len(self._bytes) < end:
                 return
@@ -109,34 +109,34 @@ def _judged(body: bytearray) -> tuple[Word, Any]:
         word, content = foreign_json.decoded_quickly(text)
         return Word(word), content
     except (ValueError, TypeError) as error:
-        raise BadMessage(f"a message that is none ({type(error).__name__})") from error
+        raise BadMessage(f"text that is not a message ({type(error).__name__})") from error
 
 
 def assignment_row(claim: Claim) -> Row:
-    """Spell out what an executor gets of a claim."""
+    """Return the part of a claim that its executor gets."""
     return claim[:_ASSIGNED]
 
 
 def assignments(rows: list[Row]) -> list[Assignment]:
-    """Read what ``assignment_row`` spelled out."""
+    """Parse the rows that ``assignment_row`` made."""
     return [Assignment(*row) for row in rows]
 
 
 def settlement_row(one: Settlement) -> Row:
-    """Spell out a settlement; completion, by far the most frequent, is short."""
-    if one.move is Move.COMPLETE and not one.children and one.progress is None:
+    """Return a settlement as a row. A plain completion, by far the most frequent, is short."""
+    if one.is_plain_completion:
         return [OutcomeKind.COMPLETED, one.id, one.fence, one.result]
     failure = one.failure and {
         **asdict(one.failure),
-        "duration": _seconds(one.failure.duration),
+        "duration": in_seconds(one.failure.duration),
     }
     children = [_draft_values(child) for child in one.children]
-    decided = [one.result, one.move, _seconds(one.delay), one.end_reason]
+    decided = [one.result, one.move, in_seconds(one.delay), one.end_reason]
     return [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
 
 
 def size_of(one: Settlement) -> int:
-    """Count the characters of what may be large in a settlement."""
+    """Return the number of characters in the parts of a settlement that may be large."""
     size = len(one.result or "") + len(one.progress or "")
     if one.children:
         size += sum(_DRAFT + len(child.payload) + len(child.context or "") for child in one.children)
@@ -144,17 +144,17 @@ def size_of(one: Settlement) -> int:
 
 
 def is_too_long(one: Settlement, size: int) -> bool:
-    """Whether no message may hold a settlement of this size; a character takes four bytes at the most."""
+    """Return whether a settlement of this size exceeds a message. A character takes at most four bytes."""
     return size >= LONGEST // 4 and len(pack(Word.OUTCOMES, [settlement_row(one)])) - _LENGTH.size > LONGEST
 
 
 def stored_row(claim: ClaimKey, followed: Iterable[Followed]) -> Row:
-    """Spell out that a claim was completed in its handler's own transaction, and which jobs followed it."""
+    """Return the row of a claim that its handler's own transaction completed, with its follow-up jobs."""
     return [OutcomeKind.STORED, *claim, [[*one.names, one.refusal] for one in followed if one.is_news]]
 
 
 def lost_row(claim: ClaimKey) -> Row:
-    """Spell out that a claim was lost."""
+    """Return the row of a lost claim."""
     return [OutcomeKind.LOST, *claim]
 
 
@@ -163,9 +163,5 @@ def _draft_values(draft: Draft) -> dict[str, Any]:
     for name in MOMENTS:
         values[name] = values[name] and to_text(values[name])
     for name in LENGTHS:
-        values[name] = _seconds(values[name])
+        values[name] = in_seconds(values[name])
     return values
-
-
-def _seconds(length: timedelta | None) -> float | None:
-    return None if length is None else length.total_seconds()

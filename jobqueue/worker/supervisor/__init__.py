@@ -1,1 +1,1 @@
-"""The process that claims and settles: it keeps leases and limits, and runs no handler."""
+"""The process that claims and settles jobs. It renews leases and watches time limits, and runs no handler."""

@@ -1,4 +1,4 @@
-"""The claims this worker holds, from the cycle that takes a job to the one that stores its settlement."""
+"""The claims of this worker, from the cycle that takes a job to the one that stores its settlement."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from jobqueue.records import Claim, ClaimKey, Settlement
 if TYPE_CHECKING:
     from jobqueue.worker.supervisor.executor_link import ExecutorLink
 
-#: For how many seconds a settlement is left alone whose row others have locked.
+#: Seconds until a settlement is offered again after another session had locked its row.
 POSTPONED_FOR = 1.0
 
-#: How many characters of results travel in one statement; Postgres takes no object of 256 MB.
+#: The most characters of results in one statement. Postgres takes no value of 256 MB.
 _MOST_AT_ONCE = 32 * 1024 * 1024
 
 
 def margin(lease: float) -> float:
-    """Say how long before its end a lease that was not renewed is given up: time enough to end what runs under it."""
+    """Return how long before its end an unrenewed lease is given up: the time needed to end its job."""
     return min(5.0, lease / 5)
 
 
 def silence(lease: float) -> float:
-    """Say how long a database may be silent before it is asked anew over another connection.
+    """Return how long a database may be silent before it is asked again over another connection.
 
-    It is half of what is left to a renewal that is due, so that there is time to try once more; and never less than a
-    second, for slow is not dead.
+    It is half of the time that is left when a renewal is due, so that there is time for a second try. It is at least a
+    second, because a slow database isn't a dead one.
     """
     return max(1.0, (lease - lease / 3 - 2 * margin(lease)) / 2)
 
 
 class HeldClaim:
-    """One claim and what the worker knows of it. Moments are monotonic seconds, lengths seconds."""
+    """A claim and what the worker knows about it. Moments are monotonic seconds, lengths are seconds."""
 
     __slots__ = ("claim", "deadline", "ended", "extended", "key", "lease", "limit", "link", "reason", "since")
 
-    #: When it came to something, once it has.
+    #: When its attempt ended, once it has.
     ended: float
 
     def __init__(self, claim: Claim, lease: float, limit: float, since: float, extended: float | None = None) -> None:
@@ -47,52 +47,52 @@ class HeldClaim:
         self.lease = lease
         self.limit = limit
         self.since = since
-        #: When its lease began: at the latest when it was asked for.
+        #: When its lease began: the moment it was asked for, to be safe.
         self.extended = since if extended is None else extended
-        #: When the next step is taken against it: it is asked to stop, then its executor is ended.
+        #: When the next step follows: first it is asked to stop, then its executor is killed.
         self.deadline = since + limit
         self.link: ExecutorLink | None = None
         self.reason: StopReason | None = None
 
     @property
     def renewal(self) -> float:
-        """When its lease is to be renewed."""
+        """Return when its lease must be renewed."""
         return self.extended + self.lease / 3
 
     @property
     def ends(self) -> float:
-        """When its lease is given up if it could not be renewed."""
+        """Return when its lease is given up if it could not be renewed."""
         return self.extended + self.lease - margin(self.lease)
 
 
 class PendingSettlement(NamedTuple):
-    """A claim that has come to something, which waits to be stored."""
+    """An ended claim and the settlement that waits to be stored."""
 
     held: HeldClaim
     settlement: Settlement
 
 
 class Claims:
-    """The claims that run, those that are finished and wait to be stored, and those whose rows others have locked."""
+    """The running claims, those whose settlement waits to be stored, and those with locked rows."""
 
     def __init__(self) -> None:
         self.running: dict[ClaimKey, HeldClaim] = {}
         self.finished: dict[ClaimKey, PendingSettlement] = {}
         self.postponed: dict[ClaimKey, PendingSettlement] = {}
-        #: How many there have been.
+        #: How many claims there have been.
         self.begun = 0
-        #: When those that were postponed are offered again.
+        #: When postponed settlements are offered again.
         self.again = NEVER
-        #: No running claim has an earlier deadline.
+        #: A lower bound of the running claims' deadlines.
         self.nearest = NEVER
-        #: No claim has to be renewed before the one, and no lease is given up before the other.
+        #: Lower bounds of the moments at which claims must be renewed, and at which their leases are given up.
         self.renewal = self.ends = NEVER
 
     def __len__(self) -> int:
         return len(self.running) + len(self.finished) + len(self.postponed)
 
     def begin(self, several: Sequence[HeldClaim]) -> None:
-        """Note claims that were just taken."""
+        """Add claims that were just taken."""
         self.begun += len(several)
         self.running.update((held.key, held) for held in several)
         self.nearest = min(self.nearest, min(held.deadline for held in several))
@@ -101,20 +101,20 @@ class Claims:
         self.ends = min(self.ends, soonest.ends)
 
     def begin_anew(self, held: HeldClaim, now: float) -> None:
-        """Note that a claim begins to run only now: its time limit does not count while it waits in line."""
+        """Restart the time limit of a claim that begins to run only now, after it waited in line."""
         held.since, held.deadline = now, now + held.limit
         self.nearest = min(self.nearest, held.deadline)
 
     def finish(self, held: HeldClaim, settlement: Settlement, now: float | None = None) -> None:
-        """Note what a claim came to, as of now; it is still held, until that is stored."""
+        """Set the settlement of a claim. It is still held until that is stored."""
         held.ended = SYSTEM.monotonic() if now is None else now
         self.running.pop(held.key, None)
         self.finished[held.key] = PendingSettlement(held, settlement)
 
     def offer(self, now: float | None = None) -> list[PendingSettlement]:
-        """List what is to be stored next: all that is finished, but for results that are too much for one statement.
+        """Return what to store next: all that is finished, within the limit of one statement.
 
-        What was postponed is among it again once its time has come.
+        Includes postponed settlements once their time has come.
         """
         if self.postponed and (SYSTEM.monotonic() if now is None else now) >= self.again:
             self.finished.update(self.postponed)
@@ -130,22 +130,22 @@ class Claims:
         return offered
 
     def postpone(self, several: Iterable[PendingSettlement], now: float) -> None:
-        """Note that others have locked the rows of what was offered: it is still held, and offered again in a while."""
+        """Put off settlements whose rows other sessions have locked. They are still held."""
         self.again = min(self.again, now + POSTPONED_FOR)
         for finished in several:
             self.postponed[finished.held.key] = self.finished.pop(finished.held.key)
 
     def stored(self, offered: Iterable[PendingSettlement]) -> None:
-        """Forget what was stored, or refused."""
+        """Forget claims whose settlement was stored or refused."""
         for finished in offered:
             self.finished.pop(finished.held.key, None)
 
     def drop(self, key: ClaimKey) -> None:
-        """Forget a claim that is lost, or settled by its own handler."""
+        """Forget a claim that is lost, or that its own handler has settled."""
         for some in (self.running, self.finished, self.postponed):
             some.pop(key, None)
 
     def everything(self) -> list[HeldClaim]:
-        """List what needs its lease."""
+        """Return all claims that need their lease."""
         finished = (*self.finished.values(), *self.postponed.values())
         return [*self.running.values(), *(one.held for one in finished)]

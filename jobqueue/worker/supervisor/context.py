@@ -1,4 +1,4 @@
-"""What the parts of a supervisor share: the backend and the link to it, the claims, the executors, and the log."""
+"""The objects that the parts of a supervisor share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.supervisor.claims import Claims
 from jobqueue.worker.supervisor.events import Events
 from jobqueue.worker.supervisor.executors import Executors
-from jobqueue.worker.supervisor.metrics_buffer import MetricsBuffer
+from jobqueue.worker.supervisor.metrics.buffer import MetricsBuffer
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkerContext:
-    """What one supervisor works with."""
+    """The backend of a supervisor, the link to it, the claims, the executors, the events and the metrics."""
 
     backend: Backend
     owner: str
@@ -26,7 +26,7 @@ class WorkerContext:
     events: Events
     metrics: MetricsBuffer = field(default_factory=MetricsBuffer)
     stopping: bool = False
-    #: When a handler's own transaction last stored something, which no cycle of ours has seen.
+    #: When a handler's own transaction last stored its completion, which no cycle has seen.
     changed_at: float = 0.0
-    #: Jobs that were attempted here and wait for another attempt: a drain waits for these.
+    #: Jobs that were attempted here and wait for another attempt. A drain waits for them.
     awaited: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Crashed executors: the job at fault uses up an attempt, the others get theirs back, and suspects run alone next."""
+"""Crashed executors. The job at fault uses up an attempt, the others get theirs back, and suspects run alone next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobqueue.errors import StopReason
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.retry import RetryPolicy, decide_cut_short
 from jobqueue.policy.settling import released, settled
-from jobqueue.records import Alone, Attempt, Decision, Ending, Failure, Settlement, Stopped
+from jobqueue.records import Alone, AttemptCount, Decision, Ending, Failure, Settlement, Stopped
 from jobqueue.worker.supervisor.claims import HeldClaim
 from jobqueue.worker.supervisor.context import WorkerContext
 from jobqueue.worker.supervisor.executor_link import ExecutorLink
@@ -23,12 +23,12 @@ _dice = SystemRandom()
 
 
 def settle_crashed(context: WorkerContext, link: ExecutorLink, status: int, *, silenced: bool = False) -> None:
-    """Settle what a dead executor still held, and forget it; its outcomes must have been read before.
+    """Settle the jobs of a dead executor, and forget it. Its outcomes must have been read before.
 
-    It is ``silenced`` if it was ended for the silence of its supervisor.
+    It is ``silenced`` if the zygote killed it because the supervisor was silent.
     """
     several = list(link.held.values())
-    how = f"was ended, for it said what no executor says ({link.broken})," if link.broken else _how(status)
+    how = f"was killed because it sent an invalid message ({link.broken})" if link.broken else _how(status)
     if several and not link.doomed:
         logger.error("Executor %s %s with %s", link.pid, how, _jobs(several))
     for held in several:
@@ -53,9 +53,9 @@ def _settlement(
         words = f"it ran longer than its limit of {held.limit:g} s and did not stop when asked"
         return settled(held.claim, _decision(held, "timed out"), _failure(held, Ending.TIMED_OUT, words))
     if link.doomed:
-        return released(held.claim, "its executor was ended for the sake of another job, or of a worker that stops")
+        return released(held.claim, "its executor was killed because of another job, or because its worker stopped")
     if silenced:
-        return released(held.claim, "its supervisor was silent for too long, so that it was ended")
+        return released(held.claim, "its executor was killed because the supervisor was silent for too long")
     failure = _failure(held, Ending.CRASHED, f"its process {how} while it ran")
     if in_company and not link.alone:
         return settled(held.claim, Alone(), failure)
@@ -65,7 +65,7 @@ def _settlement(
 def _decision(held: HeldClaim, reason: str) -> Decision:
     known = held.claim.type in registry.names
     policy = registry.get(held.claim.type).policy if known else RetryPolicy()
-    return decide_cut_short(policy, Attempt(held.claim.attempt, held.claim.max_retries), reason, rng=_dice)
+    return decide_cut_short(policy, AttemptCount(held.claim.attempt, held.claim.max_retries), reason, rng=_dice)
 
 
 def _failure(held: HeldClaim, ending: Ending, message: str) -> Failure:

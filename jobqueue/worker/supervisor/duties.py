@@ -1,4 +1,4 @@
-"""Periodic duties of a worker: sweep expired leases, report that it is up, replace executors that grew too large."""
+"""The periodic duties of a worker: sweep expired leases, report that it is up, replace oversized executors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import socket
 from itertools import islice
 
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.leases import settle_expired
-from jobqueue.records import Expired, Settlement, WorkerRecord, WorkerState
+from jobqueue.policy.leases import settle_overdue
+from jobqueue.records import OverdueLease, Settlement, WorkerRecord, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.version import __version__
 from jobqueue.worker.memory import give_back, resident
@@ -21,14 +21,14 @@ logger = logging.getLogger("jobqueue")
 SWEEP_EVERY = 30.0
 SWEEP_AGAIN = 1.0
 MEASURE_EVERY = 2.0
-#: Of how many jobs that are in the way a worker tells.
+#: How many jobs that were left out a worker reports.
 LEFT_OUT_TOLD = 20
-#: After so many jobs there is something to give back.
+#: After this many jobs there is memory to return.
 BUSY = 1_000
 
 
 class Duties:
-    """Each duty knows when it is next due."""
+    """The periodic duties, each with the time of its next turn."""
 
     def __init__(self, context: WorkerContext, types: frozenset[str]) -> None:
         self._context = context
@@ -39,11 +39,11 @@ class Duties:
 
     @property
     def due(self) -> float:
-        """When the next duty is due."""
+        """Return when the next duty is due."""
         return max(min(self._sweep_at, self._news_at, self._measure_at), self._context.database.out_until)
 
     def act(self) -> None:
-        """Do what is due."""
+        """Do the duties that are due."""
         now = SYSTEM.monotonic()
         if now < self.due:
             return
@@ -56,11 +56,11 @@ class Duties:
             self._measure_at = now + MEASURE_EVERY
             self._renew_executors()
             self._rest()
-            if self._context.options.processes:  # else they may be the children of handlers
+            if self._context.options.processes:  # otherwise they may be the children of handlers
                 _reap_orphans()
 
     def tell_news(self) -> None:
-        """Note in the registry that this worker is up, and how busy it is."""
+        """Record in the registry that this worker is up, and how busy it is."""
         self._news_at = SYSTEM.monotonic() + NEWS_EVERY.total_seconds()
         context, options = self._context, self._context.options
         record = WorkerRecord(
@@ -79,14 +79,14 @@ class Duties:
             types=tuple(sorted(self._types)),
             left_out=dict(islice(context.backend.left_out.items(), LEFT_OUT_TOLD)),
         )
-        context.database.ask(lambda: context.backend.enlist(record))
+        context.database.ask(lambda: context.backend.workers.enlist(record))
 
     def _sweep(self, now: float) -> None:
-        context, found = self._context, dict[tuple[str, int], Expired]()
+        context, found = self._context, dict[tuple[str, int], OverdueLease]()
 
-        def judge(expired: Expired) -> Settlement:
-            found[expired.id, expired.fence] = expired
-            return settle_expired(expired)
+        def judge(overdue: OverdueLease) -> Settlement:
+            found[overdue.id, overdue.fence] = overdue
+            return settle_overdue(overdue)
 
         sweep = context.database.ask(lambda: context.backend.sweep(judge))
         if sweep is None:
@@ -101,19 +101,19 @@ class Duties:
             logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
 
     def _renew_executors(self) -> None:
-        """Have executors replaced that grew too large."""
+        """Replace executors that use too much memory."""
         most = self._context.options.max_rss
         if most is None:
             return
         for link in [one for one in self._context.executors.links if not one.leaving]:
             size = 0 if link.pid is None else resident(link.pid)
             if size > most:
-                logger.info("Executor %s is replaced: it takes %s MB", link.pid, size)
+                logger.info("Executor %s is replaced: it uses %s MB", link.pid, size)
                 self._context.executors.retire(link)
                 self._context.executors.fill()
 
     def _rest(self) -> None:
-        """Give back the memory of a busy time: a worker is idle for most of the day."""
+        """Return the memory of a busy time to the system, because a worker is idle for most of the day."""
         context = self._context
         if len(context.claims) or context.database.is_lost or context.claims.begun < self._rested_after + BUSY:
             return
@@ -123,7 +123,7 @@ class Duties:
 
 
 def _reap_orphans() -> None:
-    """Reap what fell to this process, if it is the first of its container: programs whose parents died."""
+    """Reap orphaned programs if this is the first process of its container, which inherits them."""
     if os.getpid() != 1:
         return
     with contextlib.suppress(ChildProcessError):

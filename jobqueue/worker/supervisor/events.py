@@ -1,4 +1,4 @@
-"""Events for the log and for signals; an executor sends the signals."""
+"""The events for the log and the signals. Executors send the signals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from jobqueue.clock import SYSTEM
+from jobqueue.durations import in_seconds
 from jobqueue.observe import logs
 from jobqueue.records import Event, EventKind, Followed, Settlement
 from jobqueue.states import Move
@@ -24,12 +25,12 @@ _KINDS = {
 }
 
 
-#: Signals are news: without an executor to send them, more than these are not kept.
+#: The most events that wait for an executor to send their signals. The oldest are dropped.
 _MOST_UNTOLD = 10_000
 
 
 class Events:
-    """Tells what happened to those who want to know; costs next to nothing where nobody does."""
+    """Reports events to the log and to signal receivers. Costs next to nothing if there are none."""
 
     def __init__(self, executors: Executors, worker: str) -> None:
         self._executors = executors
@@ -39,16 +40,16 @@ class Events:
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody wants to know."""
+        """Return whether the log or a receiver wants events."""
         return logs.is_heard() or self._is_listened_to
 
     @property
     def untold(self) -> int:
-        """How many events no executor has been told of yet."""
+        """Return how many events wait for an executor."""
         return len(self._untold)
 
     def tell(self, events: Sequence[Event]) -> None:
-        """Log events, and have their signals sent by an executor in which somebody listens."""
+        """Log events, and let an executor with receivers send their signals."""
         for event in events:
             logs.write(event)
         if self._is_listened_to:
@@ -56,7 +57,7 @@ class Events:
             self.tell_the_rest()
 
     def tell_the_rest(self) -> None:
-        """Have an executor send what is still to be sent; where there is none just now, the next one does."""
+        """Give the waiting events to an executor. If there is none at the moment, the next one gets them."""
         listener = self._executors.listener()
         if listener is not None:
             self._is_listened_to = True
@@ -66,22 +67,22 @@ class Events:
                 self._untold.clear()
 
     def stored(self, held: HeldClaim, settlement: Settlement) -> Event:
-        """Make the event of a settlement that was stored."""
+        """Return the event of a settlement that was stored."""
         failure = settlement.failure
         return self._event(_KINDS[settlement.move], held)._replace(
             duration=SYSTEM.monotonic() - held.since,
-            delay=None if settlement.delay is None else settlement.delay.total_seconds(),
+            delay=in_seconds(settlement.delay),
             reason=settlement.end_reason or (failure.ending if failure else ""),
             error_class=failure.error_class if failure else "",
             error=failure.message if failure else "",
         )
 
     def completed_itself(self, held: HeldClaim) -> Event:
-        """Make the event of a completion that the handler's own transaction has stored."""
+        """Return the event of a completion that the handler's own transaction has stored."""
         return self._event(EventKind.COMPLETED, held)._replace(duration=SYSTEM.monotonic() - held.since)
 
     def began(self, several: Sequence[HeldClaim]) -> None:
-        """Log what begins to run, for those who want to know everything; the signal is sent where it runs."""
+        """Log at DEBUG that jobs begin to run. The executor sends the signal."""
         if logs.is_debugging():
             for held in several:
                 logs.write(self._event(EventKind.STARTED, held))
@@ -91,15 +92,15 @@ class Events:
         return Event(kind, claim.id, claim.type, claim.queue, claim.attempt, claim.max_retries, self.worker)
 
     def lost(self, held: HeldClaim) -> Event:
-        """Make the event of a claim that is no longer held."""
+        """Return the event of a lost claim."""
         return self._event(EventKind.LEASE_LOST, held)
 
     def swept(self, settlement: Settlement, job_type: str) -> Event:
-        """Make the event of a lease that ran out, whoever held it."""
+        """Return the event of an expired lease, whichever worker held it."""
         return Event(_KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason="lease lost")
 
     def followed(self, several: Sequence[Followed]) -> list[Event]:
-        """Make the events of follow-up jobs: those that were stored, and those whose key another type's job has."""
+        """Return the events of follow-up jobs: the stored ones, and those whose key belongs to another type's job."""
         return [
             Event(EventKind.FOLLOWED, *one.names, worker=self.worker, error=one.refusal)
             for one in several

@@ -1,4 +1,4 @@
-"""The supervisor's end of the channel to one executor."""
+"""The supervisor's end of the channel to an executor."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from jobqueue.worker.protocol import wire
 from jobqueue.worker.protocol.wire import Word
 from jobqueue.worker.supervisor.claims import HeldClaim
 
-#: How often its channel is read before others have their turn.
+#: How many reads a channel gets in one turn.
 READS = 64
-#: The same where it is dead, and nothing comes after what is there.
+#: The same for a dead executor, which sends nothing more.
 LAST_READS = 1 << 14
 
 
 class ExecutorLink:
-    """Says and hears without ever waiting for the executor: what cannot be sent at once is sent later."""
+    """A non-blocking channel to an executor. What can't be sent at once is sent later."""
 
     def __init__(self, channel: socket.socket, size: int, *, most: float = NEVER, alone: bool = False) -> None:
         self.channel = channel
         self.size = size
-        self.most = most  # how many jobs it runs in its life
-        self.alone = alone  # for one suspect
+        self.most = most  # how many jobs it may run
+        self.alone = alone  # it runs one suspect of a crash
         self.pid: int | None = None
-        self.thread: threading.Thread | None = None  # where there are no processes
+        self.thread: threading.Thread | None = None  # with --processes 0
         self.held: dict[ClaimKey, HeldClaim] = {}
         self.given = 0
         self.leaving = False
         self.doomed = False
-        self.ends_at = NEVER  # when it is killed, its neighbours' grace over
+        self.ends_at = NEVER  # when it is killed, at the end of the other jobs' grace
         self.ready = False
         self.listening = False
-        self.deaf = False  # its channel is closed, or it is not listened to any more
-        self.broken = ""  # what it said that no executor says
+        self.deaf = False  # its channel is closed or no longer read
+        self.broken = ""  # why its message was invalid
         self.inbox = wire.Inbox(wire.LONGEST)
         self._unsent = bytearray()
 
     @property
     def free(self) -> int:
-        """How many more jobs it takes."""
+        """Return how many more jobs it takes."""
         return 0 if self.leaving else int(min(self.size - len(self.held), self.most - self.given))
 
     @property
     def unsent(self) -> bool:
-        """Whether something waits to be sent."""
+        """Return whether something waits to be sent."""
         return bool(self._unsent)
 
     def say(self, word: Word, content: object = None) -> None:
-        """Send a message, as far as it goes at once."""
+        """Send a message, as far as possible without waiting."""
         self._unsent += wire.pack(word, content)
         self.send()
 
     def send(self) -> None:
-        """Send what waits, as far as it goes."""
+        """Send what waits, as far as possible without waiting."""
         while self._unsent:
             try:
                 sent = self.channel.send(self._unsent)
             except BlockingIOError:
                 return
             except OSError:
-                self._unsent.clear()  # it is dead; what it held is settled when that is certain
+                self._unsent.clear()  # it is dead; its jobs are settled when that is certain
                 return
             del self._unsent[:sent]
 
     def hear(self, reads: int = READS) -> Iterator[tuple[Word, Any]]:
-        """Read what it says, until there is no more, or until it is the turn of others. Raises BadMessage."""
+        """Yield messages until there are no more, or its turn ends. Raises BadMessage."""
         for _ in range(0 if self.deaf else reads):
             try:
                 data = self.channel.recv(wire.AT_ONCE)

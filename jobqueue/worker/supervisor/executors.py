@@ -1,4 +1,4 @@
-"""The executors of a worker: which there are, what each runs, and when each is started or ended."""
+"""The executors of a worker: their start, their jobs and their end."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from jobqueue.worker.supervisor.claims import Claims, HeldClaim
 from jobqueue.worker.supervisor.executor_link import ExecutorLink
 from jobqueue.worker.zygote.zygote import Zygote
 
-#: How many suspects of a crash run at a time: one that takes long must not keep the innocent waiting behind it, and
-#: those that ate the memory together shall not do it again.
+#: How many suspects of a crash run at a time. A slow one must not delay innocent ones behind it, and suspects that
+#: exhausted the memory together must not do so again.
 SOLO_AT_ONCE = 4
-#: Executors that die before they are ready are started again after pauses that grow up to so many seconds.
+#: The longest pause before an executor that died before it was ready is replaced; pauses grow up to it.
 LONGEST_PAUSE = 30.0
 
 
-#: Makes an executor where there are no processes, and returns what its thread is to run.
+#: A function that makes an executor for ``--processes 0``, and returns the function that its thread runs.
 InThread = Callable[[socket.socket, Plan], Callable[[], None]]
 
 
 class Executors:
-    """Keeps as many executors as it is told to, gives claims to them, and replaces those that leave or die."""
+    """Keeps the given number of executors, assigns claims to them, and replaces those that leave or die."""
 
     def __init__(
         self,
@@ -55,27 +55,27 @@ class Executors:
 
     @property
     def missing(self) -> int:
-        """How many executors are to be started."""
+        """Return how many executors must be started."""
         return self.processes - sum(not one.leaving and not one.alone for one in self.links)
 
     @property
     def due(self) -> float:
-        """When to start executors that are missing."""
+        """Return when to start missing executors."""
         return self._fill_at if self.missing > 0 else NEVER
 
     def fill(self) -> None:
-        """Start the executors that are missing; a pause keeps a fault of their beginning from forking without end."""
+        """Start missing executors. After a failed start it waits, so that a persistent fault doesn't fork endlessly."""
         if SYSTEM.monotonic() >= self._fill_at:
             for _ in range(self.missing):
                 self._start(self.plan.slots, most=self._most)
 
     def born(self, link: ExecutorLink, *, listening: bool) -> None:
-        """Note that an executor is ready."""
+        """Record that an executor is ready."""
         link.ready, link.listening = True, listening
         self._stillborn = 0
 
     def failed_to_start(self) -> float:
-        """Note that an executor died before it was ready; say how long the next one is put off."""
+        """Record that an executor died before it was ready. Return the pause before the next start."""
         pause: float = min(0.1 * 2**self._stillborn, LONGEST_PAUSE)
         self._stillborn = min(self._stillborn + 1, 16)
         self._fill_at = SYSTEM.monotonic() + pause
@@ -98,17 +98,17 @@ class Executors:
             theirs.close()
         return link
 
-    # Giving
+    # Assignment
 
     @property
     def free(self) -> int:
-        """How many more jobs may be claimed; suspects take of the slots there are, though they run elsewhere."""
+        """Return how many more jobs may be claimed. Suspects count against the slots, though they run elsewhere."""
         regular = sum(one.free for one in self.links if not one.alone)
         solo = len(self.suspects) + sum(len(one.held) for one in self.links if one.alone)
         return max(0, regular - solo)
 
     def give(self, several: Iterable[HeldClaim]) -> None:
-        """Have claims run: each where the most slots are free, suspects of a crash alone."""
+        """Assign claims to the executors with the most free slots. Suspects of a crash run alone."""
         free = {one: one.free for one in self.links if not one.alone}
         rows: dict[ExecutorLink, list[HeldClaim]] = {link: [] for link in free}
         for held in several:
@@ -147,7 +147,7 @@ class Executors:
     # Messages
 
     def watch(self, link: ExecutorLink) -> None:
-        """Wait for what an executor says, and for room to say what could not be sent."""
+        """Select on an executor's messages, and on room for those that could not be sent."""
         if link.deaf or link not in self.links:
             return
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.unsent else 0)
@@ -155,26 +155,26 @@ class Executors:
             self._selector.modify(link.channel, events, link)
 
     def hang_up(self, link: ExecutorLink) -> None:
-        """Listen no more to an executor whose channel is closed; if it is alive all the same, it is ended."""
+        """Stop reading an executor whose channel is closed, and kill it unless it is exiting without jobs."""
         self._selector.unregister(link.channel)
         if self._zygote is not None and link.pid is not None and (link.held or not link.leaving):
-            self._zygote.kill(link.pid)  # not doomed by us: it is settled as the crash that it is
+            self._zygote.kill(link.pid)  # not marked as doomed, so that it is settled as a crash
 
     def end(self, link: ExecutorLink, why: str) -> None:
-        """Listen no more to an executor that is broken, and end it; it is settled as the crash that it is."""
+        """Stop reading a broken executor, and kill it. It is settled as a crash."""
         link.broken, link.deaf, link.leaving = why, True, True
         self._selector.unregister(link.channel)
         if self._zygote is not None and link.pid is not None:
             self._zygote.kill(link.pid)
 
     def unforked(self) -> ExecutorLink:
-        """Forget the executor that was asked for first: the system would not fork it."""
+        """Forget the executor that was requested first, because the system would not fork it."""
         link = self._unnamed.popleft()
         self.remove(link)
         return link
 
     def named(self, pid: int) -> None:
-        """Note the process id of the executor that was asked for first."""
+        """Set the process id of the executor that was requested first."""
         link = self._unnamed.popleft()
         link.pid = pid
         if link.doomed:
@@ -183,18 +183,18 @@ class Executors:
             self._zygote.kill(pid)
 
     def link(self, pid: int) -> ExecutorLink | None:
-        """Find the executor with a process id."""
+        """Return the executor with a process id."""
         return next((one for one in self.links if one.pid == pid), None)
 
     # Leaving
 
     def retire(self, link: ExecutorLink) -> None:
-        """Give it nothing more; it exits when it has nothing left to do."""
+        """Assign nothing more to an executor. It exits when it holds no jobs."""
         link.leaving = True
         self.dismiss_if_idle(link)
 
     def dismiss_if_idle(self, link: ExecutorLink) -> None:
-        """Let an executor that leaves go once it holds nothing."""
+        """Let a leaving executor exit if it holds no jobs."""
         if link.leaving and not link.held:
             link.say(Word.EXIT)
             self.watch(link)
@@ -202,7 +202,7 @@ class Executors:
                 self.remove(link)
 
     def kill(self, link: ExecutorLink) -> None:
-        """End an executor at once, where it is a process."""
+        """Kill an executor if it is a process."""
         link.leaving = link.doomed = True
         if self._zygote is not None and link.pid is not None:
             self._zygote.kill(link.pid)
@@ -216,13 +216,13 @@ class Executors:
             link.channel.close()
 
     def tell_all(self, word: Word, content: object = None) -> None:
-        """Say something to everyone."""
+        """Send a message to all executors."""
         for link in self.links:
             link.say(word, content)
             self.watch(link)
 
     def tell_all_to_exit(self) -> None:
-        """End those that are left; in this process, wait until they have let go of their connections."""
+        """End the remaining executors. If they are threads, wait until they have closed their connections."""
         for link in self.links:
             link.leaving = True
         self.tell_all(Word.EXIT)
@@ -232,6 +232,6 @@ class Executors:
                 self.remove(link)
 
     def listener(self) -> ExecutorLink | None:
-        """Find an executor in which somebody listens to signals, and which will read what it is told."""
+        """Return an executor in which signals have receivers and which still reads messages."""
         able = (one for one in self.links if one.listening and not (one.doomed or one.deaf or one.leaving))
         return next(able, None)

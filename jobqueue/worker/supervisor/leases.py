@@ -1,4 +1,4 @@
-"""Leases: renewed three times in their length, and given up in time where they can't be renewed."""
+"""The renewal of leases, three times in their length. Those that can't be renewed are given up in time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from jobqueue.worker.supervisor.context import WorkerContext
 from jobqueue.worker.supervisor.limits import Limits
 from jobqueue.worker.zygote.zygote import Zygote
 
-#: How often running jobs are looked at for an operator's wish to stop them.
+#: How often running jobs are checked for an operator's request to stop them.
 REVIEW_EVERY = 0.5
-#: Shorter jobs are not worth a look.
+#: Jobs that run for less than this are not checked.
 REVIEW_AFTER = 0.4
-#: How often a lease that could not be renewed is tried again in as much time as is left for ending the job: not each
-#: turn, for a row may be locked for minutes, and often enough to notice in time that it has to be given up.
+#: How often renewal is tried within the margin: not in each turn, because a row may be locked for minutes, but often
+#: enough to give up the lease in time.
 _TRIES = 5
 
 
 class Leases:
-    """Keeps what is held, and stops what is lost."""
+    """Renews the leases of held claims, and stops the jobs of lost ones."""
 
     def __init__(self, context: WorkerContext, limits: Limits, zygote: Zygote | None) -> None:
         self._context = context
@@ -34,7 +34,7 @@ class Leases:
 
     @property
     def due(self) -> float:
-        """When there is something to do."""
+        """Return when there is something to do."""
         if not len(self._context.claims):
             return NEVER if self._trusted is None else self._review_at
         renewal, now = self._context.claims.renewal, SYSTEM.monotonic()
@@ -42,7 +42,7 @@ class Leases:
         return max(min(renewal, self._review_at), out_until)
 
     def act(self) -> None:
-        """Renew, review, and give up, as far as it is time."""
+        """Renew leases and check running jobs, if it is time."""
         now = SYSTEM.monotonic()
         if now >= self._context.claims.renewal:
             self._renew(now)
@@ -50,7 +50,7 @@ class Leases:
             self._review(now)
 
     def guard(self) -> None:
-        """Tell the zygote of what was just taken, before an executor is given it."""
+        """Tell the zygote about new claims before an executor gets them."""
         claims = self._context.claims
         if claims.running and (self._trusted is None or claims.ends < self._trusted):
             self._trust()
@@ -59,7 +59,7 @@ class Leases:
         return not self._context.claims.running or not self._context.database.is_out(now)
 
     def _renew(self, now: float) -> None:
-        by_length: dict[float, list[HeldClaim]] = {}  # those that are due soon go along
+        by_length: dict[float, list[HeldClaim]] = {}  # includes those that are due soon
         for held in self._context.claims.everything():
             if held.reason is not StopReason.LEASE_LOST and held.extended + held.lease / 4 <= now:
                 by_length.setdefault(held.lease, []).append(held)
@@ -73,7 +73,7 @@ class Leases:
         self._trust()
 
     def _plan_next(self, now: float) -> None:
-        """Renew when the next lease is due; one that could not be, for its row is locked, some times before its end."""
+        """Plan the next renewal. A lease whose row is locked is tried several times before its end."""
         everything = self._context.claims.everything()
         soonest = now + min((margin(held.lease) for held in everything), default=0.0) / _TRIES
         self._context.claims.renewal = max(min((held.renewal for held in everything), default=NEVER), soonest)
@@ -101,7 +101,7 @@ class Leases:
             if found is not None:
                 self._heed(found, by_claim)
         if not self._context.claims.running:
-            self._trust()  # nothing is at stake any more
+            self._trust()  # there are no leases to protect
 
     def _heed(self, found: Extension, by_claim: dict[Claim, HeldClaim]) -> None:
         for claim in found.lost:
@@ -110,7 +110,7 @@ class Leases:
             self._limits.ask(by_claim[claim], StopReason.CANCELLED)
 
     def _trust(self) -> None:
-        """Tell the zygote until when this process may be silent: executors end before a lease does."""
+        """Tell the zygote how long this process may be silent, so that executors end before a lease does."""
         if self._zygote is None:
             return
         self._context.claims.ends = min((held.ends for held in self._context.claims.running.values()), default=NEVER)

@@ -1,4 +1,4 @@
-"""Time limits: a job past its limit is asked to stop, then its executor is killed."""
+"""The time limits. A job past its limit is asked to stop, then its executor is killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("jobqueue")
 
 
 class Limits:
-    """Watches time limits, and those who were asked to stop."""
+    """Watches time limits, and jobs that were asked to stop."""
 
     def __init__(self, context: WorkerContext, *, may_kill: bool) -> None:
         self._context = context
@@ -25,11 +25,11 @@ class Limits:
 
     @property
     def due(self) -> float:
-        """When somebody's time is up, at the earliest."""
+        """Return the earliest deadline."""
         return self._context.claims.nearest
 
     def act(self) -> None:
-        """Take the next step against everyone whose time is up."""
+        """Take the next step against each job past its deadline."""
         now = SYSTEM.monotonic()
         if now < self.due:
             return
@@ -38,9 +38,9 @@ class Limits:
                 if held.reason is None:
                     self.ask(held, StopReason.TIME_LIMIT)
                 else:
-                    self._condemn(held, now)
+                    self._end_executor_of(held, now)
         for link in self._context.executors.links:
-            if link.ends_at <= now or (link.ends_at < NEVER and self._only_condemned(link)):
+            if link.ends_at <= now or (link.ends_at < NEVER and self._holds_only_overdue(link)):
                 link.ends_at = NEVER
                 self._context.executors.kill(link)
         self._plan()
@@ -51,22 +51,22 @@ class Limits:
         self._context.claims.nearest = min([*deadlines, *ends], default=NEVER)
 
     def ask(self, held: HeldClaim, reason: StopReason, grace: float | None = None) -> None:
-        """Ask a handler to stop; what it does about that within the grace is its own affair."""
+        """Ask a handler to stop within the grace."""
         if held.key not in self._context.claims.running:
-            return  # what is finished cannot be stopped; the fence decides
+            return  # a finished job can't be stopped; the fence decides
         if held.reason is not None and not (reason is StopReason.LEASE_LOST and held.reason is not reason):
             return
         held.reason = reason
         held.deadline = SYSTEM.monotonic() + (self._context.options.stop_grace if grace is None else grace)
         self._context.claims.nearest = min(self._context.claims.nearest, held.deadline)
         if held.link is None:
-            self._take_out_of_line(held, reason)
+            self._end_waiting(held, reason)
         else:
             held.link.say(Word.STOP, [[*held.key, reason.value]])
             self._context.executors.watch(held.link)
 
-    def _take_out_of_line(self, held: HeldClaim, reason: StopReason) -> None:
-        """End what waits for an executor of its own, and so does not run yet."""
+    def _end_waiting(self, held: HeldClaim, reason: StopReason) -> None:
+        """End a suspect that waits for an executor of its own, and doesn't run yet."""
         self._context.executors.suspects.remove(held)
         if reason is StopReason.CANCELLED:
             failure = Failure.of(Ending.CANCELLED, message="it was cancelled before it ran")
@@ -75,28 +75,28 @@ class Limits:
             self._context.claims.drop(held.key)
             self._context.events.tell([self._context.events.lost(held)])
 
-    def _condemn(self, held: HeldClaim, now: float) -> None:
-        """Have an executor end whose handler did not stop; what else runs in it has as long as the handler had."""
+    def _end_executor_of(self, held: HeldClaim, now: float) -> None:
+        """End the executor of a handler that did not stop. Its other jobs get the same grace."""
         held.deadline = NEVER
         link = held.link
         if link is None:
             return
         if not self._may_kill:
             logger.error(
-                "Job %s (%s) does not stop although %s, and without processes nothing can end it: its slot stays "
-                "occupied. Run the worker with --processes 1.",
+                "Job %s (%s) does not stop although %s, and without executor processes it cannot be killed: its slot "
+                "stays occupied. Run the worker with --processes 1.",
                 held.claim.id,
                 held.claim.type,
                 held.reason,
             )
             return
-        is_urgent = held.reason is StopReason.LEASE_LOST or self._only_condemned(link)
+        is_urgent = held.reason is StopReason.LEASE_LOST or self._holds_only_overdue(link)
         if (is_urgent or link.ends_at == NEVER) and not link.doomed:
             link.leaving = True
             link.ends_at = now if is_urgent else now + self._context.options.stop_grace
             self._context.executors.fill()
             logger.warning(
-                "Job %s (%s) does not stop although %s: its executor %s is ended",
+                "Job %s (%s) does not stop although %s: its executor %s is killed",
                 held.claim.id,
                 held.claim.type,
                 held.reason,
@@ -107,5 +107,5 @@ class Limits:
                 self._context.executors.kill(link)
 
     @staticmethod
-    def _only_condemned(link: ExecutorLink) -> bool:
+    def _holds_only_overdue(link: ExecutorLink) -> bool:
         return all(held.reason is not None and held.deadline == NEVER for held in link.held.values())

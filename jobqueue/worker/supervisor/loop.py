@@ -1,4 +1,4 @@
-"""The cycle: settle what finished and claim jobs for the free slots, in one transaction."""
+"""The cycle, which settles finished jobs and claims new ones for the free slots in one transaction."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from jobqueue.handlers.registry import registry
 from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
+from jobqueue.worker.database_link import NO_ANSWER
 from jobqueue.worker.supervisor.claims import HeldClaim, PendingSettlement
 from jobqueue.worker.supervisor.context import WorkerContext
 
 logger = logging.getLogger("jobqueue")
 
-#: After a cycle that failed for what a row holds, in seconds; doubled each time.
+#: The pause in seconds after a cycle that failed because of a row, doubled each time.
 _FIRST_PAUSE = 0.05
 _MOST_DOUBLED = 10
 _COMES_AGAIN = (Move.RETRY, Move.QUARANTINE, Move.RELEASE)
 
 
 class Loop:
-    """Decides when the next cycle is due, and does it."""
+    """Decides when the next cycle is due, and runs it."""
 
     def __init__(self, context: WorkerContext, types: frozenset[str], guard: Callable[[], None]) -> None:
         self._context = context
@@ -41,7 +42,7 @@ class Loop:
 
     @property
     def limit(self) -> int:
-        """How many jobs may be claimed now."""
+        """Return how many jobs may be claimed now."""
         if self._context.stopping:
             return 0
         most = self._context.options.max_jobs
@@ -49,22 +50,22 @@ class Loop:
 
     @property
     def due(self) -> float:
-        """When the next cycle is worth it."""
+        """Return when the next cycle is due."""
         if self._context.claims.finished:
             return 0.0
         look = self._looks[0] if self._looks and self.limit > 0 else NEVER
         return min(look, self._context.claims.again)
 
     def woken(self) -> None:
-        """Look now, and again when what producers held back has been committed."""
+        """Look for jobs now, and twice more soon, because producers limit how often they send wake-ups."""
         now = SYSTEM.monotonic()
-        self._looks = [now, now + PAUSE, now + 2 * PAUSE]  # the first of them plans the next poll
+        self._looks = [now, now + PAUSE, now + 2 * PAUSE]  # the first look plans the next poll
 
     def _look_at(self, *moments: float) -> None:
         self._looks = sorted({*self._looks, *moments})
 
     def act(self) -> None:
-        """Do one cycle, if it is due."""
+        """Run a cycle if it is due."""
         began = SYSTEM.monotonic()
         if self.due > began or self._context.database.is_out(began):
             return
@@ -87,7 +88,7 @@ class Loop:
             self._begin(cycle.claims, began)
 
     def _put_off(self, now: float) -> None:
-        """Look again later and later: what failed, although the database is there, may fail again."""
+        """Delay the next cycle, longer after each failure: what failed may fail again."""
         self._failures = min(self._failures + 1, _MOST_DOUBLED)
         self._looks = [now + min(_FIRST_PAUSE * 2**self._failures, self._context.options.poll_interval)]
 
@@ -108,16 +109,16 @@ class Loop:
         except Exception as error:
             if not offers or not backend.lies_in_row(error):
                 raise
-            logger.exception("A batch of settlements was refused by the database; they are stored one by one")
+            logger.exception("The database refused a batch of settlements; they are stored one by one")
         alone = [self._settle_alone(offer) for offer in offers]
         refused = tuple(one for cycle in alone for one in cycle.refused)
         postponed = {one.claim for cycle in alone for one in cycle.postponed}
         return Cycle(refused, (), timedelta(0), postponed=tuple(one for one in offers if one.claim in postponed))
 
     def _settle_alone(self, offer: Settlement) -> Cycle:
-        """Store one settlement; where the database cannot hold what it says, the job is a dead letter that says so.
+        """Store one settlement. If the database can't hold its content, the job becomes a dead letter that says so.
 
-        Where it takes not even that, the claim is given up, and the sweep of its lease finds what is in the way.
+        If that fails too, the claim is given up, and the sweep of its lease finds the obstacle.
         """
         backend, owner = self._context.backend, self._context.owner
         try:
@@ -135,15 +136,15 @@ class Loop:
         except Exception as error:
             if not backend.lies_in_row(error):
                 raise
-            logger.error("Job %s cannot be settled, and is left to the sweep: %s", offer.id, error)
+            logger.error("Job %s cannot be settled and is left to the sweep: %s", offer.id, error)
             return Cycle(refused=(offer,))
 
-    # What came of it
+    # Results of a cycle
 
     def _but_postponed(
         self, offered: Sequence[PendingSettlement], postponed: Sequence[Settlement]
     ) -> list[PendingSettlement]:
-        """Leave what others have locked for later, and return the rest."""
+        """Postpone settlements whose rows other sessions have locked, and return the others."""
         locked = {one.claim for one in postponed}
         self._context.claims.postpone([one for one in offered if one.held.key in locked], SYSTEM.monotonic())
         return [one for one in offered if one.held.key not in locked]
@@ -167,9 +168,8 @@ class Loop:
             context.events.tell(events)
 
     def _refused(self, held: HeldClaim) -> Event:
-        """Tell a claim that is lost from one that was completed before, by its handler's own transaction."""
-        found = self._context.database.ask(lambda: (self._context.backend.get(held.claim.id),))
-        record = found[0] if found else None
+        """Return the event of a refused settlement: a lost claim, or a job that an atomic handler completed itself."""
+        record = self._context.database.ask(lambda: self._context.backend.jobs.get(held.claim.id))
         if record is not None and record.fence == held.claim.fence and record.status is target(Move.COMPLETE):
             self._context.metrics.completed(held)
             return self._context.events.completed_itself(held)
@@ -188,7 +188,7 @@ class Loop:
     def _begin(self, claims: Sequence[Claim], began: float) -> None:
         if not claims:
             return
-        context, now = self._context, SYSTEM.monotonic()  # it may have taken a while to get at the database
+        context, now = self._context, SYSTEM.monotonic()  # the cycle may have taken a while
         several = []
         for claim in claims:
             lease = self._leases.get(claim.type)
@@ -200,7 +200,7 @@ class Loop:
         if context.awaited:
             context.awaited.difference_update(claim.id for claim in claims)
         context.claims.begin(several)
-        self._guard()  # before an executor has a job: from then on this process may stand still at any moment
+        self._guard()  # before executors get the jobs: from then on this process may freeze at any moment
         context.executors.give(several)
         context.metrics.began(claims, now)
         context.events.began(several)
@@ -208,7 +208,7 @@ class Loop:
     # Draining
 
     def is_drained(self) -> bool:
-        """Whether nothing runs, nothing is due, and nothing that was attempted here waits for another attempt."""
+        """Return whether no job is running or due, and none that this worker attempted waits for another attempt."""
         if len(self._context.claims) or not self.found_nothing or self._context.executors.suspects:
             return False
         if self._looked_at < self._context.changed_at:
@@ -217,9 +217,9 @@ class Loop:
         return all(self._waits_no_more(job_id) for job_id in list(self._context.awaited))
 
     def _waits_no_more(self, job_id: str) -> bool:
-        """Look whether another worker took a job that was attempted here, or an operator ended it."""
-        found = self._context.database.ask(lambda: (self._context.backend.get(job_id),))
-        if found is None or (found[0] is not None and found[0].status is target(Move.RETRY)):
+        """Return whether a job that this worker attempted no longer waits: it was claimed, or ended by an operator."""
+        record = self._context.database.ask(lambda: self._context.backend.jobs.get(job_id), NO_ANSWER)
+        if record is NO_ANSWER or (record is not None and record.status is target(Move.RETRY)):
             return False
         self._context.awaited.discard(job_id)
         return True

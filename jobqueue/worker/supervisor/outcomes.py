@@ -1,4 +1,4 @@
-"""Messages from executors: outcomes to store, progress to note, and whether signals have receivers."""
+"""The messages from executors: outcomes to store, progress to record, and whether signals have receivers."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from jobqueue.worker.supervisor.executor_link import READS, ExecutorLink
 
 logger = logging.getLogger("jobqueue")
 
-#: Reports of progress are stored at most so often, all together.
+#: Seconds between two writes of progress reports.
 STORE_PROGRESS_EVERY = 0.3
-#: Whoever began a message so many seconds ago and has not ended it gets no more jobs. An executor in which a handler
-#: keeps the interpreter's lock cannot go on; what it runs has its time limits.
+#: An executor that doesn't complete a message within these seconds gets no more jobs: a handler that keeps the
+#: interpreter lock may block it. Its running jobs have their time limits.
 LONGEST_MESSAGE = 10.0
 
 
 class Outcomes:
-    """Takes in what executors say."""
+    """Handles the messages of executors."""
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
         self._reports: dict[ClaimKey, str] = {}
         self._store_at = 0.0
-        #: Executors in the midst of a message, and since when.
+        #: Executors with an incomplete message, and since when.
         self._midway: dict[ExecutorLink, float] = {}
         self._heeded: dict[Word, Callable[[ExecutorLink, Any], None]] = {
             Word.READY: self._ready,
@@ -42,7 +42,7 @@ class Outcomes:
 
     @property
     def due(self) -> float:
-        """When reports of progress are to be stored, or a message should have come to its end."""
+        """Return when to store progress reports, or when an incomplete message is overdue."""
         end = min(self._midway.values()) + LONGEST_MESSAGE if self._midway else NEVER
         return min(self._store_due, end)
 
@@ -51,7 +51,7 @@ class Outcomes:
         return max(self._store_at, self._context.database.out_until) if self._reports else NEVER
 
     def act(self) -> None:
-        """Store the reports of progress, and replace executors whose messages do not end, if it is time."""
+        """Store progress reports, and retire executors with overdue messages, if it is time."""
         now = SYSTEM.monotonic()
         if now >= self._store_due:
             self._store(now)
@@ -59,7 +59,7 @@ class Outcomes:
             del self._midway[link]
             if link in self._context.executors.links and not link.leaving:
                 logger.error(
-                    "Executor %s has begun a message and has not ended it for %g s: it gets no more jobs",
+                    "Executor %s has not completed a message for %g s: it gets no more jobs",
                     link.pid,
                     LONGEST_MESSAGE,
                 )
@@ -70,16 +70,16 @@ class Outcomes:
         reports, self._reports = self._reports, {}
         held = [Progress(*key, self._context.owner, text) for key, text in reports.items()]
         locked = self._context.database.ask(lambda: self._context.backend.progress(held))
-        self._reports = {(one.id, one.fence): one.report for one in locked or ()}  # nothing was heard meanwhile
+        self._reports = {(one.id, one.fence): one.report for one in locked or ()}  # no message was read meanwhile
 
     def hear(self, link: ExecutorLink, reads: int = READS) -> None:
-        """Take in what one executor has said; one that says what no executor says is ended."""
+        """Handle the messages of an executor. One that sends an invalid message is killed."""
         was_deaf = link.deaf
         try:
             self._heed(link, reads)
         except BadMessage as error:
             logger.error(
-                "Executor %s said what no executor says: %s. It is ended, its jobs are settled as after a crash, and "
+                "Executor %s sent an invalid message: %s. It is killed, its jobs are settled as after a crash, and "
                 "another executor takes its place. Look for code that writes to files it has not opened.",
                 link.pid,
                 error,
@@ -96,7 +96,7 @@ class Outcomes:
     def _heed(self, link: ExecutorLink, reads: int) -> None:
         for word, content in link.hear(reads):
             if word not in self._heeded:
-                raise BadMessage(f"a supervisor's word, {word}")
+                raise BadMessage(f"the word {word}, which only supervisors use")
             self._heeded[word](link, content)
             self._midway.pop(link, None)
         if link.inbox.is_midway and not link.deaf:
@@ -110,18 +110,18 @@ class Outcomes:
         claims, now = self._context.claims, SYSTEM.monotonic()
         for held, said in testimony.outcomes(content, link.held, self._context.owner):
             del link.held[held.key]
-            self._reports.pop(held.key, None)  # the last of them comes with the outcome
+            self._reports.pop(held.key, None)  # the outcome contains the last report
             if isinstance(said, list):
                 self._stored(held, said)
             elif held.key not in claims.running:
-                continue  # given up before it came
+                continue  # it was given up before the outcome came
             elif said is None or held.reason is StopReason.LEASE_LOST:
                 self._lost(held)
             else:
                 claims.finish(held, said, now)
 
     def _stored(self, held: HeldClaim, followed: Iterable[Follower]) -> None:
-        """Note that a handler's own transaction has stored its completion."""
+        """Record that a handler's own transaction has stored its completion."""
         self._context.claims.drop(held.key)
         self._context.metrics.completed(held)
         self._context.changed_at = SYSTEM.monotonic()

@@ -1,4 +1,4 @@
-"""The shutdown of a worker, in two steps: a first signal stops the claims, a second gives back what runs."""
+"""The shutdown of a worker, in two steps. A first signal stops claiming, a second gives running jobs back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jobqueue.worker.supervisor.context import WorkerContext
 
 logger = logging.getLogger("jobqueue")
 
-#: How long a worker that ends tries to store what it still has to say, if the database is out of reach.
+#: How long an ending worker tries to store its settlements if the database is out of reach.
 LAST_WORDS = 2.0
 
 
 class Shutdown:
-    """Takes the two steps, and knows when the worker may end."""
+    """Takes the two steps, and decides when the worker may end."""
 
     def __init__(self, context: WorkerContext, signals: Signals, *, has_processes: bool) -> None:
         self._context = context
@@ -28,12 +28,12 @@ class Shutdown:
 
     @property
     def due(self) -> float:
-        """When the grace is over."""
+        """Return when the grace ends."""
         return self._ends_at if self._released_at == NEVER else NEVER
 
     @property
     def last_words(self) -> float:
-        """Until when what is finished may wait for the database."""
+        """Return until when settlements may wait for the database."""
         return min(self._ends_at, self._released_at) + LAST_WORDS
 
     def act(self) -> None:
@@ -45,13 +45,13 @@ class Shutdown:
             self._release()
 
     def begin(self) -> None:
-        """Take nothing more, and let handlers know that they may end early."""
+        """Claim nothing more, and let handlers know that they may end early."""
         context = self._context
         context.stopping = True
         self._ends_at = SYSTEM.monotonic() + context.options.shutdown_grace
         if len(context.claims):
             logger.info(
-                "Stopping: jobs under way: %d; they have %g s to end; the same signal once more stops at once",
+                "Stopping: jobs under way: %d; they have %g s to end; send the signal again to stop at once",
                 len(context.claims),
                 context.options.shutdown_grace,
             )
@@ -63,11 +63,11 @@ class Shutdown:
         context.executors.suspects.clear()
 
     def _release(self) -> None:
-        """Give back what still runs, once it certainly does not run any more."""
+        """Give back running jobs, once it is certain that they don't run any longer."""
         self._released_at = SYSTEM.monotonic()
         context = self._context
         if context.claims.running:
-            logger.warning("Giving back what did not end in time, jobs: %d", len(context.claims.running))
+            logger.warning("Giving back jobs that did not end in time: %d", len(context.claims.running))
         if self._has_processes:
             for link in [*context.executors.links]:
                 if link.held:

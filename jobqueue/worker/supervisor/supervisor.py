@@ -1,4 +1,4 @@
-"""The main loop of the process that claims and settles jobs; it runs no handler."""
+"""The main loop of the supervisor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from jobqueue.worker.supervisor.executors import Executors, InThread
 from jobqueue.worker.supervisor.leases import Leases
 from jobqueue.worker.supervisor.limits import Limits
 from jobqueue.worker.supervisor.loop import Loop
-from jobqueue.worker.supervisor.metrics_flush import MetricsFlush
+from jobqueue.worker.supervisor.metrics.flush import MetricsFlush
 from jobqueue.worker.supervisor.outcomes import Outcomes
 from jobqueue.worker.supervisor.shutdown import Shutdown
 from jobqueue.worker.wake_listener import WakeListener
@@ -40,19 +40,19 @@ from jobqueue.worker.zygote.zygote import Zygote
 logger = logging.getLogger("jobqueue")
 
 _LONGEST_WAIT = 5.0
-#: A supervisor has more to do than to wait for another writer: signals, limits, executors that die.
+#: Seconds to wait for another writer. A supervisor also serves signals, limits and executors that die.
 _PATIENCE = 0.25
-#: How long executors have to exit in: longer where signals are still to be sent.
-_LAST_SIGNALS = 5.0
-_LAST_MOMENT = 0.5
+#: Seconds in which executors must exit: more if they still have signals to send.
+_SIGNALS_GRACE = 5.0
+_EXIT_GRACE = 0.5
 
 
 class Part(Protocol):
-    """What a supervisor does besides reading what comes in."""
+    """A part of the supervisor with work of its own besides reading messages."""
 
     @property
     def due(self) -> float:
-        """When it has something to do."""
+        """Return when there is something to do."""
         ...
 
     def act(self) -> None:
@@ -61,7 +61,7 @@ class Part(Protocol):
 
 
 class Supervisor:
-    """Runs one worker until it is told to stop, or has done what it was to do."""
+    """Runs one worker until it is stopped, or has done its share."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Supervisor:
         zygote: Zygote | None,
         in_thread: InThread,
     ) -> None:
-        if zygote is not None:  # else handlers share the backend, and wait as they please
+        if zygote is not None:  # otherwise handlers share the backend and its patience
             backend.patience = _PATIENCE
         self.signals = Signals()
         self._selector = selectors.DefaultSelector()
@@ -98,14 +98,14 @@ class Supervisor:
         self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
         self.wake_ups = WakeListener(backend, self._selector)
         duties = (self.outcomes, self.duties, self.metrics_flush)
-        #: In the order in which they act.
+        #: The parts, in the order in which they act.
         self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.loop, *duties)
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False
 
     def run(self) -> int:
-        """Work; return the exit status: 0 if everything that was taken is stored or given back."""
+        """Work, and return the exit status: 0 if every claimed job was settled or given back."""
         self._begin()
         while not self._is_over():
             self._wait()
@@ -132,7 +132,7 @@ class Supervisor:
     # One turn
 
     def _wait(self) -> None:
-        """Wait for a word, a signal, a wake-up, or the next thing that is due."""
+        """Wait for a message, a signal, a wake-up, or the next part that is due, and handle what comes."""
         now = SYSTEM.monotonic()
         soonest = min(self.context.executors.due, *(part.due for part in self._parts))
         if self.context.database.is_out(now):
@@ -140,7 +140,7 @@ class Supervisor:
         elif self.loop.limit > 0:
             soonest = min(soonest, self.wake_ups.due)
         ready = self._selector.select(min(_LONGEST_WAIT, max(0.0, soonest - now)))
-        # A process that was stopped meanwhile comes back with nothing; yet what has come in is to be heard first.
+        # A process that was stopped meanwhile returns nothing here, but there may be messages to read first.
         ready = ready or self._selector.select(0)
         for key, events in ready:
             self._attend(key.data, events)
@@ -150,16 +150,16 @@ class Supervisor:
     def _attend(self, source: object, events: int) -> None:
         if isinstance(source, ExecutorLink):
             if source.pid is None and self._zygote is not None:
-                self._hear_zygote(self._zygote)  # the log is to name it, whatever it says
+                self._hear_zygote(self._zygote)  # its pid, for the log
             if source not in self.context.executors.links:
-                return  # its death was told in the same breath
+                return  # the same messages reported its death
             if events & selectors.EVENT_WRITE:
                 source.send()
                 self.context.executors.watch(source)
             if events & selectors.EVENT_READ:
                 self.outcomes.hear(source)
                 if source.deaf and source.thread is not None and source in self.context.executors.links:
-                    self._mourn(source, 1)  # where there is no process, this is how its end shows
+                    self._settle_dead(source, 1)  # the end of an executor that is a thread
         elif isinstance(source, Zygote):
             self._hear_zygote(source)
         elif isinstance(source, WakeListener):
@@ -175,16 +175,16 @@ class Supervisor:
                 if what == "forked":
                     executors.named(about)
                 elif what == "unforked":
-                    self._do_without(executors.unforked(), about)
+                    self._give_up_unforked(executors.unforked(), about)
                 elif (link := executors.link(about)) is not None:
-                    self._mourn(link, *death)
+                    self._settle_dead(link, *death)
         except ConnectionResetError:
             self._end_without_zygote()
 
-    def _mourn(self, link: ExecutorLink, status: int, silenced: bool = False) -> None:
-        """Read an executor's last words, settle what it left, and have it replaced.
+    def _settle_dead(self, link: ExecutorLink, status: int, silenced: bool = False) -> None:
+        """Read an executor's last messages, settle its jobs, and replace it.
 
-        ``silenced`` says that the zygote has ended it, as this process was silent for too long.
+        ``silenced`` means that the zygote killed it because this process was silent for too long.
         """
         self.outcomes.hear(link, LAST_READS)
         if not (link.doomed or (link.ready and (link.given or not link.broken))):
@@ -195,8 +195,8 @@ class Supervisor:
         crashes.settle_crashed(self.context, link, status, silenced=silenced)
         self._replace()
 
-    def _do_without(self, link: ExecutorLink, why: str) -> None:
-        """Give back what an executor was to run that the system would not fork."""
+    def _give_up_unforked(self, link: ExecutorLink, why: str) -> None:
+        """Give back the jobs of an executor that the system would not fork."""
         pause = self.context.executors.failed_to_start()
         logger.error("No executor can be forked: %s; %.1f s until the next try", why, pause)
         link.doomed = True
@@ -209,10 +209,10 @@ class Supervisor:
         self.context.executors.isolate()
 
     def _end_without_zygote(self) -> None:
-        """The parent of all executors is dead, and so are they; this process can make no new ones."""
+        """End this worker: the parent of all executors is dead, they die with it, and no new ones can be forked."""
         if self._failed:
             return
-        logger.critical("The process that forks executors died: this worker ends; start it again")
+        logger.critical("The process that forks executors died, so this worker ends. Start it again.")
         self._failed = True
         self._selector.unregister(self._zygote.channel)  # type: ignore[union-attr]
         self.shutdown.begin()
@@ -227,7 +227,7 @@ class Supervisor:
             crashes.settle_crashed(self.context, link, -signal.SIGKILL)
 
     def _reconcile(self) -> None:
-        """After the database was out of reach, give back what this worker holds and does not know of."""
+        """Give back claims that this worker holds but doesn't know of, after the database was out of reach."""
         if self._recoveries == self.context.database.recoveries or SYSTEM.monotonic() < self._reconcile_at:
             return
         self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
@@ -239,7 +239,7 @@ class Supervisor:
         offer = Settlement("", 0, self.context.owner, Move.RELEASE, failure=failure)
         unknown = [offer._replace(id=job_id, fence=fence) for job_id, fence in mine if (job_id, fence) not in known]
         if unknown:
-            logger.warning("Giving %d jobs back whose claim was lost on the way", len(unknown))
+            logger.warning("Giving back %d jobs whose claim was lost on the way", len(unknown))
             cycle = self.context.database.ask(lambda: self.context.backend.cycle(self.context.owner, unknown))
             if cycle is None or cycle.postponed:  # rows that others have locked are offered again
                 return
@@ -257,16 +257,16 @@ class Supervisor:
             return False
         return not len(context.claims) or SYSTEM.monotonic() > self.shutdown.last_words
 
-    def _see_off(self) -> None:
-        """Let executors exit in peace: they may have signals to send, and a container ends with this process."""
+    def _dismiss_executors(self) -> None:
+        """Let executors exit normally: they may have signals to send, and a container ends with this process."""
         executors, began = self.context.executors, SYSTEM.monotonic()
         if self.context.events.untold and not self._failed:
             executors.fill()
-            self._attend_until(began + _LAST_SIGNALS, lambda: not self.context.events.untold)
+            self._attend_until(began + _SIGNALS_GRACE, lambda: not self.context.events.untold)
         is_listened_to = executors.listener() is not None
         executors.tell_all_to_exit()
         if not self._failed:
-            self._attend_until(began + (_LAST_SIGNALS if is_listened_to else _LAST_MOMENT), lambda: not executors.links)
+            self._attend_until(began + (_SIGNALS_GRACE if is_listened_to else _EXIT_GRACE), lambda: not executors.links)
 
     def _attend_until(self, end: float, is_done: Callable[[], bool]) -> None:
         while not is_done() and (left := end - SYSTEM.monotonic()) > 0:
@@ -276,14 +276,13 @@ class Supervisor:
     def _end(self) -> int:
         context = self.context
         self.outcomes.act()
-        self._see_off()
+        self._dismiss_executors()
         self.wake_ups.close()
         self.metrics_flush.close()
-        context.database.ask(lambda: context.backend.dismiss(context.owner))
+        context.database.ask(lambda: context.backend.workers.dismiss(context.owner))
         if len(context.claims):
             logger.critical(
-                "%d jobs could not be given back or their outcomes not be stored; they run again when their leases "
-                "have ended",
+                "%d jobs could not be settled or given back; they run again when their leases run out",
                 len(context.claims),
             )
         self._selector.close()

@@ -1,1 +1,1 @@
-"""The process that forks executors, before it has a thread or a connection."""
+"""The process that forks executors, forked before any thread or connection exists."""

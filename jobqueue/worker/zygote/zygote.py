@@ -1,7 +1,7 @@
-"""The process that forks executors: a copy of the supervisor from before it had a thread or a connection.
+"""The zygote: the process that forks executors, a copy of the supervisor from before its threads and connections.
 
-It is their parent: it alone reaps and kills them, so that a process id can never mean another process. And it is their
-guard: where the supervisor is stuck or dead, executors end before the leases of their jobs do.
+It is the executors' parent: it alone reaps and kills them, so that a process id never means another process. It is also
+their guard: if the supervisor is stuck or dead, executors end before the leases of their jobs do.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from jobqueue.worker.executor.executor import Executor
 from jobqueue.worker.memory import give_back
 from jobqueue.worker.options import Plan
 
-#: How long executors may end by themselves once their supervisor is dead.
+#: Seconds in which executors may end by themselves once their supervisor is dead.
 ORPHANED_FOR = 2.0
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-#: On the kernel's scale, half of all memory; and its end.
-_DISPENSABLE = 500
-_MOST_DISPENSABLE = 1_000
+#: On the kernel's scale: half of all memory, and the maximum.
+_OOM_SCORE = 500
+_MOST_OOM_SCORE = 1_000
 
 
 class Zygote:
-    """The supervisor's end."""
+    """The supervisor's end of the channel to the zygote."""
 
-    #: The process of a bare zygote; kept, for an object that is thrown away complains of a process that runs on.
+    #: The process of a bare zygote. Kept, because Popen warns if it is collected while the process runs.
     interpreter: subprocess.Popen[bytes]
 
     def __init__(self, channel: socket.socket, pid: int) -> None:
@@ -50,26 +50,26 @@ class Zygote:
 
     @classmethod
     def start(cls, plan: Plan) -> Zygote:
-        """Fork the zygote. Call it before anything has started a thread or opened a connection."""
+        """Fork the zygote. Must be called before a thread is started or a connection opened."""
         ours, theirs = socket.socketpair()
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # else what waits in its buffer is written by every child
+            stream.flush()  # otherwise every child would write the buffered text
         gc.collect()
-        give_back()  # else each of the processes writes to these pages, and has them for itself
-        gc.freeze()  # what is old is left alone by the children's collectors, and stays shared memory
+        give_back()  # otherwise each process writes to these pages and gets copies of its own
+        gc.freeze()  # the children's collectors leave old objects alone, so their memory stays shared
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _end_with(lambda: ZygoteProcess(theirs, plan).serve())
+            _run_and_exit(lambda: ZygoteProcess(theirs, plan).serve())
         theirs.close()
         ours.setblocking(False)
         return cls(ours, pid)
 
     @classmethod
     def start_bare(cls, plan: Plan) -> Zygote:
-        """Start the zygote as a new interpreter, where this one has threads already and must not be forked.
+        """Start the zygote in a new interpreter, if this one has threads and must not be forked.
 
-        Each executor then sets Django up for itself: slower to start, and no memory is shared.
+        Each executor then sets up Django itself: it starts more slowly and shares no memory.
         """
         ours, theirs = socket.socketpair()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -84,17 +84,17 @@ class Zygote:
         return cls(ours, cls.interpreter.pid)
 
     def fork(self, channel: socket.socket) -> None:
-        """Ask for an executor at the other end of a channel; ``("forked", pid)`` answers, in the order asked."""
+        """Request an executor at the other end of a channel. The answers, ``("forked", pid)``, keep the order."""
         descriptor = array.array("i", [channel.fileno()])
         with self._speaking():
             self.channel.sendmsg([b'["fork"]\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
 
     def kill(self, pid: int) -> None:
-        """Have an executor killed; ``("died", pid, status, silenced)`` follows."""
+        """Request the end of an executor. ``("died", pid, status, silenced)`` follows."""
         self._say(["kill", pid])
 
     def trust_until(self, moment: float | None) -> None:
-        """Have all executors killed at a monotonic moment, unless another word comes before it."""
+        """Request the end of all executors at a monotonic moment, unless another message comes first."""
         self._say(["trust", moment])
 
     def _say(self, words: list[Any]) -> None:
@@ -103,7 +103,7 @@ class Zygote:
 
     @contextlib.contextmanager
     def _speaking(self) -> Iterator[None]:
-        """Say something to a zygote that may be dead, of which hear() tells, or stuck, which ends it."""
+        """Send to a zygote that may be dead, which hear() reports, or stuck, in which case it is killed."""
         try:
             yield
         except BlockingIOError:
@@ -112,7 +112,7 @@ class Zygote:
             return
 
     def hear(self) -> Iterator[list[Any]]:
-        """Read what happened; raise ConnectionError if the zygote is dead."""
+        """Yield what happened. Raise ConnectionError if the zygote is dead."""
         try:
             data = self.channel.recv(1 << 16)
         except BlockingIOError:
@@ -124,14 +124,14 @@ class Zygote:
 
 
 class ZygoteProcess:
-    """The zygote's own end: forks, reaps, kills and guards."""
+    """The zygote's process: it forks, reaps, kills and guards executors."""
 
     def __init__(self, channel: socket.socket, plan: Plan, prepare: Callable[[], None] | None = None) -> None:
         self._channel = channel
         self._plan = plan
         self._prepare = prepare
         self._children: set[int] = set()
-        #: Those that are ended since the supervisor was silent, and for no fault of their own.
+        #: Executors that were killed because the supervisor was silent, not because of a fault.
         self._silenced: set[int] = set()
         self._trust: float | None = None
         self._bell, self._rung = socket.socketpair()
@@ -139,7 +139,7 @@ class ZygoteProcess:
         self._descriptors: list[int] = []
 
     def serve(self) -> None:
-        """Do as the supervisor says until it is gone."""
+        """Follow the supervisor's requests until it is gone."""
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
         for end in (self._bell, self._rung):
@@ -197,8 +197,8 @@ class ZygoteProcess:
             self._rung.close()
             for others in self._descriptors:
                 os.close(others)
-            os.set_inheritable(descriptor, False)  # a program that a handler starts shall not hold it open
-            _end_with(lambda: self._execute(socket.socket(fileno=descriptor)))
+            os.set_inheritable(descriptor, False)  # programs that a handler starts must not keep it open
+            _run_and_exit(lambda: self._execute(socket.socket(fileno=descriptor)))
         os.close(descriptor)
         self._children.add(pid)
         self._tell(["forked", pid])
@@ -210,12 +210,12 @@ class ZygoteProcess:
             signal.signal(number, _ignore)  # unlike SIG_IGN, not inherited by the programs that handlers start
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-            _stand_first()
+            _prefer_as_oom_victim()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # what a handler printed shall survive its crash
+            sys.stdout.reconfigure(line_buffering=True)  # so that a handler's output survives its crash
         if self._prepare:
             self._prepare()
         Executor(channel, self._plan, may_exit=True).serve()
@@ -250,21 +250,21 @@ class ZygoteProcess:
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Leave it to the supervisor."""
+    """Leave the signal to the supervisor."""
 
 
-def _stand_first() -> None:
-    """Have the kernel end executors, and what their handlers start, before others where memory runs out.
+def _prefer_as_oom_victim() -> None:
+    """Make the kernel end executors and their programs before other processes when memory runs out.
 
-    The end of an executor is settled at once, that of its supervisor only when the leases are over.
+    The end of an executor is settled at once, the end of a supervisor only when its leases run out.
     """
     with contextlib.suppress(OSError, ValueError):
         file = Path("/proc/self/oom_score_adj")
-        file.write_text(str(min(_MOST_DISPENSABLE, int(file.read_text()) + _DISPENSABLE)), encoding="ascii")
+        file.write_text(str(min(_MOST_OOM_SCORE, int(file.read_text()) + _OOM_SCORE)), encoding="ascii")
 
 
-def _end_with(work: Callable[[], None]) -> NoReturn:
-    """Do a forked process's work and end it, without what its parent's interpreter would do at its end."""
+def _run_and_exit(work: Callable[[], None]) -> NoReturn:
+    """Do a forked process's work and end it, without the exit handlers of its parent's interpreter."""
     status = 1
     try:
         work()

@@ -1,4 +1,4 @@
-"""Metrics that this worker has counted and not yet stored: how attempts ended, how long jobs waited and ran."""
+"""The metrics that this worker has counted but not yet stored: ends of attempts, waiting times and run times."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.histogram import buckets
 from jobqueue.policy.stretches import ALL, Name
-from jobqueue.records import Claim, Expired, Lengths, Settlement, Tally
+from jobqueue.records import Claim, Lengths, OverdueLease, Settlement, Tally
 from jobqueue.states import Move
 from jobqueue.worker.supervisor.claims import HeldClaim, PendingSettlement
 
-#: How the moves that end an attempt are called in a tally.
+#: The fields of a tally, by the move that ends an attempt.
 _ENDS = {Move.COMPLETE: "completed", Move.RETRY: "retried", Move.BURY: "dead_lettered", Move.CANCEL: "stopped"}
 
-#: What cannot be added for longer is added to a later minute, and what is of more kinds to their queue as a whole; of
-#: as many queues more, only to all of them together.
+#: The bounds of the buffer. Older minutes are merged into later ones; more types are counted with their queue as a
+#: whole, and as many more queues with all of them.
 MOST_MINUTES = 30
 MOST_KINDS = 200
-#: So many are added to the figures at a time: a thousandth of a second each, in which no job is settled.
+#: How many tallies are stored at a time. Each takes about a millisecond, in which no job is settled.
 KINDS_AT_ONCE = 25
-#: So much is noted before it is counted: each queue and type has a price of its own, however few its jobs are.
-_A_GOOD_DEAL = 1_000
+#: How many notes are collected before they are counted, because each queue and type has a fixed cost.
+_COUNT_AFTER = 1_000
 
 
 class Line:
-    """What was counted of one queue and type in one minute."""
+    """The counts of one queue and type in one minute."""
 
     __slots__ = ("ends", "ran", "ran_for", "waited", "waited_for")
 
@@ -40,40 +40,40 @@ class Line:
         self.waited_for = self.ran_for = 0.0
 
     def take(self, other: Line) -> None:
-        """Add what another line has."""
+        """Add the counts of another line."""
         for mine, theirs in ((self.ends, other.ends), (self.waited, other.waited), (self.ran, other.ran)):
             mine.update(theirs)  # type: ignore[arg-type]
         self.waited_for += other.waited_for
         self.ran_for += other.ran_for
 
     def tally(self, name: Name) -> Tally:
-        """Tell what it has."""
+        """Return the counts as a tally."""
         counted: dict[str, Any] = {**self.ends}
         waited, ran = Lengths(self.waited, self.waited_for), Lengths(self.ran, self.ran_for)
         return Tally(*name, waited=waited, ran=ran, **counted)
 
 
 class MetricsBuffer:
-    """Notes what happens, and counts it in batches, for a supervisor settles jobs by the ten thousand a second."""
+    """Collects notes and counts them in batches, because a supervisor settles up to ten thousand jobs a second."""
 
     def __init__(self) -> None:
         self._minutes: dict[int, dict[Name, Line]] = {}
-        #: From this process's monotonic clock to the database's, in seconds.
+        #: The offset from this process's monotonic clock to the database's clock, in seconds.
         self._offset = SYSTEM.now().timestamp() - SYSTEM.monotonic()
-        #: What is noted but not counted yet, all of one minute.
+        #: Notes that are not counted yet, all of one minute.
         self._minute = 0
         self._noted = 0
         self._waited: defaultdict[Name, list[float]] = defaultdict(list)
         self._ran: defaultdict[tuple[str, str, Move], list[float]] = defaultdict(list)
 
     def set_clock(self, now: datetime) -> None:
-        """Go by the clock that judges when a job is due: this machine's may be an hour off."""
+        """Use the clock that decides when a job is due. This machine's may be an hour off."""
         self._offset = now.timestamp() - SYSTEM.monotonic()
 
-    # What is noted
+    # Notes
 
     def began(self, claims: Sequence[Claim], now: float) -> None:
-        """Note how long jobs waited that are claimed now, from the moment they were due."""
+        """Note how long the claimed jobs waited since they were due."""
         self._turn_to(now)
         claimed, waited = now + self._offset, self._waited
         for claim in claims:
@@ -81,7 +81,7 @@ class MetricsBuffer:
         self._noted += len(claims)
 
     def settled(self, stored: Sequence[PendingSettlement]) -> None:
-        """Note how attempts ended, and how long they ran, whose settlements were stored now."""
+        """Note how the attempts with stored settlements ended, and how long they ran."""
         self._turn_to(SYSTEM.monotonic())
         ran = self._ran
         for held, settlement in stored:
@@ -94,23 +94,23 @@ class MetricsBuffer:
         held.ended = SYSTEM.monotonic()
         self.settled([PendingSettlement(held, Settlement(*held.key, held.claim.owner, Move.COMPLETE))])
 
-    def swept(self, several: Iterable[tuple[Expired, Settlement]]) -> None:
-        """Count leases that ran out: who sweeps them does so, for who held them is dead, or does not know."""
+    def swept(self, several: Iterable[tuple[OverdueLease, Settlement]]) -> None:
+        """Count expired leases. The sweeping worker does so, because the holder is dead or doesn't know."""
         self._turn_to(SYSTEM.monotonic())
-        for expired, settlement in several:
+        for overdue, settlement in several:
             end = _ENDS[Move.BURY] if settlement.move is Move.BURY else "lost"
-            self._line((expired.queue, expired.type)).ends[end] += 1
+            self._line((overdue.queue, overdue.type)).ends[end] += 1
 
-    # What becomes of it
+    # Counts
 
     @property
     def pages(self) -> int:
-        """How many pages are to be added to the figures."""
+        """Return how many pages wait to be stored."""
         self._count()
         return sum(ceil(len(lines) / KINDS_AT_ONCE) for lines in self._minutes.values())
 
     def next_page(self) -> tuple[datetime, list[Tally]] | None:
-        """Tell what is to be added next: some of what was counted in the oldest minute."""
+        """Return the next tallies to store, of the oldest minute."""
         self._count()
         if not self._minutes:
             return None
@@ -119,7 +119,7 @@ class MetricsBuffer:
         return datetime.fromtimestamp(60 * minute, UTC), [line.tally(name) for name, line in several]
 
     def forget(self, moment: datetime, tallies: Sequence[Tally]) -> None:
-        """Forget what is added to the figures."""
+        """Remove tallies that were stored."""
         minute = int(moment.timestamp() // 60)
         lines = self._minutes[minute]
         for one in tallies:
@@ -129,13 +129,13 @@ class MetricsBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that was noted is added to the figures."""
+        """Return whether all notes are stored."""
         return not (self._minutes or self._noted)
 
     def _turn_to(self, now: float) -> None:
-        """Count what was noted in another minute, or is a good deal."""
+        """Count the notes if they are of another minute, or many."""
         minute = int((now + self._offset) // 60)
-        if minute != self._minute or self._noted >= _A_GOOD_DEAL:
+        if minute != self._minute or self._noted >= _COUNT_AFTER:
             self._count()
             self._minute = minute
 
@@ -143,7 +143,7 @@ class MetricsBuffer:
         for name, seconds in self._waited.items():
             line = self._line(name)
             line.waited.update(buckets(seconds))
-            # A producer's clock may be ahead of the one that judges.
+            # A producer's clock may be ahead of the database's.
             line.waited_for += sum(seconds) if min(seconds) >= 0 else sum(max(0.0, one) for one in seconds)
         for (queue, kind, move), seconds in self._ran.items():
             if move in _ENDS:
@@ -156,7 +156,7 @@ class MetricsBuffer:
         self._noted = 0
 
     def _line(self, name: Name) -> Line:
-        """Find the line of a queue and type in the present minute."""
+        """Return the line of a queue and type in the current minute."""
         if self._minute not in self._minutes:
             self._minutes[self._minute] = {}
             if len(self._minutes) > MOST_MINUTES:
@@ -164,7 +164,7 @@ class MetricsBuffer:
         return _line_of(self._minutes[self._minute], name)
 
     def _put_off(self) -> None:
-        """Add what was counted in the oldest minute to the next one; the present one may be older, by a new clock."""
+        """Merge the oldest minute into the next one. After a change of the clock, the current one may be older."""
         oldest, next_one, *_ = sorted(self._minutes.keys() - {self._minute})
         for name, line in self._minutes.pop(oldest).items():
             _line_of(self._minutes[next_one], name).take(line)
