@@ -1,1 +1,1 @@
-"""Telling what happened, to those who run the application."""
+"""Logs, signals, metrics, failures, and reasons why a job is not running."""

@@ -1,4 +1,4 @@
-"""From events to Django signals: sent in a thread of their own, so that a slow receiver slows no handler."""
+"""Django signals for events, sent in a thread of their own so that slow receivers don't slow handlers down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobqueue.records import Draft, Event, EventKind
 
 logger = logging.getLogger("jobqueue")
 
-#: Signals are news: a receiver that falls behind by more than these loses some.
+#: If receivers fall behind by more events than these, further signals are dropped.
 _MOST_WAITING = 10_000
 
 _SIGNALS = {
@@ -34,12 +34,12 @@ _SIGNALS = {
 
 
 def is_anybody_listening() -> bool:
-    """Whether any of the signals that a worker sends has a receiver."""
+    """Return whether any signal that a worker sends has a receiver."""
     return any(signal.has_listeners() for signal in _SIGNALS.values())
 
 
 def enqueued(drafts: Iterable[Draft]) -> None:
-    """Log the jobs that a caller has stored, and send their signals."""
+    """Log newly stored jobs, and send their signals."""
     logs.enqueued(drafts)
     if signals.enqueued.has_listeners():
         for draft in drafts:
@@ -47,7 +47,7 @@ def enqueued(drafts: Iterable[Draft]) -> None:
 
 
 def send(event: Event) -> None:
-    """Send the signal of an event; a receiver that fails is logged by Django and harms nothing."""
+    """Send the signal of an event. Django logs receivers that fail."""
     signal = _SIGNALS.get(event.kind)
     if signal is None or not signal.has_listeners():
         return
@@ -59,7 +59,7 @@ def send(event: Event) -> None:
 
 
 class Receivers:
-    """A thread that sends signals, started by the first event."""
+    """A thread that sends signals. The first event starts it."""
 
     def __init__(self, its_turn: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._its_turn = its_turn
@@ -68,7 +68,7 @@ class Receivers:
         self._thread: threading.Thread | None = None
 
     def tell(self, events: Iterable[Event | Sequence[Any]]) -> None:
-        """Have the signals of events sent, in order."""
+        """Send the signals of events later, in order."""
         for event in events:
             self._put(event if isinstance(event, Event) else Event(EventKind(event[0]), *event[1:]))
         if self._thread is None:
@@ -84,7 +84,7 @@ class Receivers:
                 logger.warning("Receivers of signals are slower than the jobs: some signals are not sent")
 
     def finish(self, timeout: float = 5.0) -> None:
-        """Send what is left, and end; a receiver that takes longer than that is not waited for."""
+        """Send the remaining signals and end, within the timeout."""
         if self._thread is not None:
             with contextlib.suppress(queue.Full):
                 self._events.put(None, timeout=timeout)

@@ -1,4 +1,4 @@
-"""What is remembered of an error: its class, its words and its traceback, cleared of what they must not carry."""
+"""The description of an error for the history: class, message and traceback, redacted."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from jobqueue.records.outcome import MESSAGE_LIMIT, TRACEBACK_LIMIT
 T = TypeVar("T")
 
 _LONGEST_CHAIN = 10
-#: Of a deep traceback, so many frames from its beginning and its end; and of each so much: generated code has lines of
-#: a megabyte.
+#: The limits of a deep traceback: frames from its beginning and its end, and characters of each frame, since generated
+#: code may have lines of a megabyte.
 _FIRST_FRAMES = 20
 _LAST_FRAMES = 200
 _FRAME_LIMIT = 1_000
@@ -36,16 +36,16 @@ _MOST_COMPLAINTS = 1_000
 def failure_of(
     error: BaseException, ending: Ending, *, job_type: str, payload: str = "null", duration: timedelta | None = None
 ) -> Failure:
-    """Describe an error for the history. Whatever the error does when it is asked for its words, this succeeds.
+    """Describe an error for the history. This succeeds even if the error's own methods fail.
 
-    Texts are cut before they are cleared of secrets, which takes 0.4 s for a megabyte and keeps the interpreter's lock.
+    Texts are cut before they are redacted: redacting a megabyte takes 0.4 s, during which it holds the GIL.
     """
     secrets = _secrets_in(payload)
-    expected = isinstance(error, (Verdict, PayloadInvalid))  # said on purpose: where from is no news
+    expected = isinstance(error, (Verdict, PayloadInvalid))  # raised on purpose: a traceback adds nothing
     return Failure.of(
         ending,
         error_class=class_of(error),
-        # An error without words would leave those of an earlier attempt on its job.
+        # With an empty message, the job would keep the error of an earlier attempt.
         message=redact_text(message_of(error, secrets) or ("" if expected else class_of(error)), secrets),
         traceback="" if expected else redact_text(traceback_of(error, secrets), secrets),
         fingerprint=fingerprint_of(error, job_type),
@@ -54,29 +54,29 @@ def failure_of(
 
 
 def _secrets_in(payload: str) -> tuple[str, ...]:
-    """Find a payload's secrets."""
+    """Find the secrets in a payload."""
     return secret_values(foreign_json.read(payload))
 
 
 def class_of(error: BaseException) -> str:
-    """Name an error's class, with its module unless it is a built-in one."""
+    """Return the name of an error's class, with its module unless it is a built-in."""
     kind = type(error)
     try:
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    except BaseException:  # a module may be anything that a class body says
+    except BaseException:  # a class body can set __module__ to anything
         name = kind.__qualname__
     return name[:_CLASS_LIMIT]
 
 
 def message_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
-    """Read an error's words: without the values pydantic would quote, and whatever its ``__str__`` does.
+    """Return an error's message without the input values that pydantic quotes, or a placeholder if ``__str__`` fails.
 
-    Long ones are cut, and then no secret is cut in two.
+    A long message is cut, but never in the middle of a secret, because redaction would not recognize the rest.
     """
     try:
         words = _without_values(error) if isinstance(error, ValidationError) else str(error)
     except BaseException as another:
-        return f"(its words cannot be read: __str__ raised {type(another).__name__})"
+        return f"(no message: __str__ raised {type(another).__name__})"
     return _cut(words, MESSAGE_LIMIT, secrets)
 
 
@@ -89,16 +89,16 @@ def _without_values(error: ValidationError) -> str:
     if error.error_count() > _MOST_COMPLAINTS:
         return heading
     wrong = error.errors(include_input=False, include_url=False, include_context=False)
-    # Only a model's own fields have names for sure; deeper, and in a dict, a place may be a key, and so a value.
+    # Only the first element is certainly a field of the model. Deeper ones may be keys of a dict, which are values.
     is_model = error.title.isidentifier()
     lines = [f"{one['loc'][0] if is_model and one['loc'] else 'value'}: {one['type']}" for one in wrong]
     return f"{heading}\n" + "\n".join(lines)
 
 
 def traceback_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
-    """Format an error and those that led to it, oldest first, like Python but in the words of ``message_of``.
+    """Format an error and its causes, oldest first, like Python but with the messages of ``message_of``.
 
-    The oldest are left out where the newer ones fill the room there is.
+    If they are too long, the oldest are left out.
     """
     parts: list[str] = []
     seen: BaseException | None = error
@@ -111,7 +111,7 @@ def traceback_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
 
 
 def _read(look: Callable[[], T], otherwise: T) -> T:
-    """Look at something of an error that its class may have made fail."""
+    """Read an attribute of an error, which may fail in an unusual class."""
     try:
         return look()
     except BaseException:
@@ -143,7 +143,7 @@ def _notes(error: BaseException) -> list[str]:
 
 
 def _frames(error: BaseException, secrets: Iterable[str]) -> list[str]:
-    """Format the frames of an error, but for those of this package that lead to the handler's own."""
+    """Format the frames of an error, without this package's frames before the handler's."""
     links = _outside(list(_links(error)))
     left_out = len(links) - _FIRST_FRAMES - _LAST_FRAMES
     if left_out > 0:
@@ -162,14 +162,14 @@ def _links(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _outside(links: list[TracebackType]) -> list[TracebackType]:
-    """Leave out what of this package comes first; nothing, if there are no others."""
+    """Leave out the first frames if they are this package's, unless all are."""
     ours = str(Path(__file__).resolve().parents[1]) + os.sep
     names = (link.tb_frame.f_code.co_filename for link in links)
     return links[next((place for place, name in enumerate(names) if not name.startswith(ours)), 0) :]
 
 
 def fingerprint_of(error: BaseException, job_type: str) -> str:
-    """Name the kind of failure: one job type, one class of error, one function that raised. Numbers play no part."""
+    """Return the fingerprint of a failure: a hash of the job type, the error's class and the function that raised."""
     links = _read(lambda: list(_links(error)), list[TracebackType]())
     code = links[-1].tb_frame.f_code if links else None
     place = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""

@@ -1,4 +1,4 @@
-"""One log line per event, with facts as fields; never a payload. Nobody else words the log."""
+"""The log: one line per event, with details as fields, never with a payload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobqueue.clock import to_text
-from jobqueue.observe.steering import harmless, one_line, spelled_out
+from jobqueue.observe.terminal_safe import harmless, one_line, spelled_out
 from jobqueue.policy.redaction import redact_text
 from jobqueue.records import Draft, Event, EventKind
 
@@ -28,7 +28,7 @@ _WIDEST_ERROR = 200
 
 
 class _OneLine(logging.Filter):
-    """Lets no value in a line write another one, whichever handler writes it: ids and types come from foreign rows."""
+    """Removes line breaks from the arguments of records: ids and types may come from other programs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, Mapping):
@@ -43,7 +43,7 @@ def _in_line(value: object) -> object:
         return value
     try:
         return one_line(str(value))
-    except Exception as error:  # an error of a handler's own may have no words
+    except Exception as error:  # __str__ of a handler's error may fail
         return f"({type(value).__name__}, whose __str__ raised {type(error).__name__})"
 
 
@@ -51,7 +51,7 @@ logger.addFilter(_OneLine())
 
 
 def enqueued(drafts: Iterable[Draft]) -> None:
-    """Write one line about each job that a caller has stored."""
+    """Log each newly stored job."""
     if is_heard():
         for draft in drafts:
             facts = {"job_id": draft.id, "job_type": draft.type, "queue": draft.queue}
@@ -59,17 +59,17 @@ def enqueued(drafts: Iterable[Draft]) -> None:
 
 
 def is_heard() -> bool:
-    """Whether anybody reads the lines of jobs that went well."""
+    """Return whether INFO is logged, the level of successful jobs."""
     return logger.isEnabledFor(logging.INFO)
 
 
 def is_debugging() -> bool:
-    """Whether anybody reads the lines of jobs that begin."""
+    """Return whether DEBUG is logged, the level of jobs that begin."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 def write(event: Event) -> None:
-    """Write one line about one job."""
+    """Log one event."""
     level = logging.ERROR if event.kind is EventKind.FOLLOWED and event.error else _LEVELS.get(event.kind, logging.INFO)
     if not logger.isEnabledFor(level):
         return
@@ -97,23 +97,23 @@ def _length(seconds: float) -> str:
 
 
 class _Formatter(logging.Formatter):
-    """Writes tracebacks without secrets: a database quotes the row that it refuses."""
+    """Redacts tracebacks: a database error may quote the rejected row."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
         return redact_text(super().formatException(ei))
 
 
 class PlainFormatter(_Formatter):
-    """A line for people; what errors and foreign rows hold cannot steer the terminal it is read on."""
+    """Formats records as text, without control characters that could change the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return harmless(super().format(record))
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object per line: moment, level, message, and every fact that the line carries."""
+    """Formats records as one JSON object per line: time, level, message, and all fields."""
 
-    #: What every record has, and what other formatters leave on it.
+    #: The attributes of every record, and one that other formatters add.
     _own = frozenset({*vars(logging.makeLogRecord({})), "asctime"})
 
     def format(self, record: logging.LogRecord) -> str:
@@ -128,4 +128,4 @@ class JsonFormatter(_Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         text = spelled_out(json.dumps(line, default=str, ensure_ascii=False))
-        return text.encode("utf-8", "backslashreplace").decode()  # half of a surrogate pair is no text
+        return text.encode("utf-8", "backslashreplace").decode()  # escapes lone surrogates

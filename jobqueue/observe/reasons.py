@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, Pause, Scope, WorkerRecord, WorkerState
+from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -68,7 +68,7 @@ class Reason:
     code: str
     text: str
     error: str = ""
-    pause: Pause | None = None
+    pause: PauseRecord | None = None
     needs_you: bool = False
 
 
@@ -78,7 +78,7 @@ class Scene:
 
     now: datetime
     job: JobRecord
-    pauses: Sequence[Pause]
+    pauses: Sequence[PauseRecord]
     workers: Sequence[WorkerRecord]
     known_types: Set[str]
     ahead: int
@@ -189,7 +189,7 @@ def _nobody(scene: Scene, wording: Wording) -> list[Reason]:
     job, alive = scene.job, scene.alive
     if not alive:
         return [Reason("no_worker", _none_up(len(scene.workers), wording), needs_you=True)]
-    serving = [one for one in alive if one.queues is None or job.queue in one.queues]
+    serving = [one for one in alive if one.serves(job.queue)]
     if not serving:
         text = ngettext(
             "There is %(count)s worker up, and none serves the queue %(queue)s.",
@@ -197,7 +197,7 @@ def _nobody(scene: Scene, wording: Wording) -> list[Reason]:
             len(alive),
         ) % {"count": wording.number(len(alive)), "queue": job.queue}
         return [Reason("queue_not_served", text, needs_you=True)]
-    knowing = [one for one in serving if job.type in one.types]
+    knowing = [one for one in serving if one.serves(job.queue, job.type)]
     if not knowing:
         known = job.type in scene.known_types
         text = (
@@ -208,7 +208,7 @@ def _nobody(scene: Scene, wording: Wording) -> list[Reason]:
             )
         )
         return [Reason("type_not_served", text % {"type": job.type}, needs_you=True)]
-    if all(one.state is not WorkerState.RUNNING for one in knowing):
+    if not any(one.takes(job.queue, job.type) for one in knowing):
         return [Reason("workers_stopping", gettext("The workers that could run it are stopping."), needs_you=True)]
     return []
 
@@ -224,7 +224,7 @@ def _none_up(silent: int, wording: Wording) -> str:
 
 def _its_turn(scene: Scene, wording: Wording) -> Reason:
     job = scene.job
-    able = [one for one in scene.alive if (one.queues is None or job.queue in one.queues) and job.type in one.types]
+    able = [one for one in scene.alive if one.serves(job.queue, job.type)]
     slots, busy = sum(one.slots for one in able), sum(one.busy for one in able)
     behind = _behind(scene, wording)
     if busy >= slots:
@@ -240,7 +240,7 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
 
 
 def _behind(scene: Scene, wording: Wording) -> str:
-    """Say how many come first, as the end of a sentence."""
+    """Return how many come first, as the end of a sentence."""
     if not scene.ahead:
         return ""
     if scene.ahead >= scene.cap:

@@ -1,4 +1,4 @@
-"""Goes through the completed jobs whose handlers offer a comparison, and compares the last one of each subject."""
+"""The comparison of the last completed job of each subject with the world."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.handlers.reconciler import Reconciler
 from jobqueue.handlers.registry import registry
 from jobqueue.observe.failures import class_of, message_of
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.reconciling.newest import Newest
+from jobqueue.reconcile.newest import Newest
 from jobqueue.records import Filter, JobRecord
 from jobqueue.states import JobStatus
 
@@ -25,7 +25,7 @@ Step = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """What a completed job left, and is not so any more. ``failed`` where the comparison itself did not succeed."""
+    """A difference between a completed job and the world. ``failed`` means that the comparison itself failed."""
 
     job_id: str
     job_type: str
@@ -36,7 +36,7 @@ class Discrepancy:
 
 @dataclass(slots=True)
 class Summary:
-    """How much was compared, and what of it was found to differ."""
+    """The numbers of comparisons, differences and failures."""
 
     compared: int = 0
     differing: int = 0
@@ -52,11 +52,11 @@ class Summary:
 def reconcile(
     tell: Callable[[Discrepancy], None], types: Iterable[str] = (), step: Step = lambda done, total: None
 ) -> Summary:
-    """Compare completed jobs with the world, and tell each discrepancy as it is found.
+    """Compare completed jobs with the world, and pass each discrepancy to ``tell`` as it is found.
 
-    ``types`` narrows which types' jobs are compared; a later job of another type still counts as later. What a job
-    works on just now, or has tried to, is in motion and left out. Raises UnknownJobType for a type that is unknown,
-    and JobQueueError for one that offers no comparison.
+    ``types`` limits which types' jobs are compared; later jobs of other types still count as later. Subjects of running
+    jobs, and of queued jobs with earlier attempts, are left out, because they may be changing. Raises UnknownJobType
+    for an unknown type, and JobQueueError for one without a comparison.
     """
     asked = _asked(types)
     summary = Summary()
@@ -67,7 +67,7 @@ def reconcile(
             newest.leave_out(subject)
         total, seen = len(newest), 0
         for ids in newest.pages(PAGE):
-            for job in backends.current().find(Filter(ids=frozenset(ids)), PAGE):
+            for job in backends.current().jobs.find(Filter(ids=frozenset(ids)), PAGE):
                 if job.type in asked and job.status is JobStatus.COMPLETED:
                     found = _compared(job, registry.reconcilers[job.type])
                     summary.count(found)
@@ -79,22 +79,22 @@ def reconcile(
 
 
 def _asked(types: Iterable[str]) -> frozenset[str]:
-    """Read which types are meant, by whatever names their rows may carry; all that offer a comparison by default."""
+    """Return the requested types with their aliases, by default all that have a comparison."""
     offered = registry.reconcilers
     for name in types:
         if name not in offered:
             kind = registry.get(name)
-            others = f"these do: {', '.join(sorted(offered))}" if offered else "none does"
+            others = f"these do: {', '.join(sorted(offered))}" if offered else "no type does"
             raise JobQueueError(f"The job type {kind.name!r} offers no comparison; {others}. Nothing was compared.")
     wanted = {registry.get(name).name for name in types}
     return frozenset(name for name in offered if not wanted or registry.get(name).name in wanted)
 
 
 def _jobs(status: JobStatus) -> Iterator[JobRecord]:
-    """Read jobs page by page, in order of id."""
+    """Yield jobs in order of id, read page by page."""
     types, after = frozenset(registry.reconcilers), None
     while types:
-        page = backends.current().find(Filter(statuses=frozenset({status}), types=types), PAGE, after)
+        page = backends.current().jobs.find(Filter(statuses=frozenset({status}), types=types), PAGE, after)
         yield from page
         if len(page) < PAGE:
             return
@@ -102,7 +102,7 @@ def _jobs(status: JobStatus) -> Iterator[JobRecord]:
 
 
 def _in_motion() -> Iterator[str]:
-    """Name what is worked on, or was by an attempt that may have done its work before it failed."""
+    """Yield the subjects of running jobs, and of queued jobs whose failed attempts may have changed something."""
     for status in (JobStatus.IN_PROGRESS, JobStatus.QUEUED):
         for job, subject in _subjects(_jobs(status)):
             if job.fence:
@@ -110,7 +110,7 @@ def _in_motion() -> Iterator[str]:
 
 
 def _subjects(jobs: Iterable[JobRecord]) -> Iterator[tuple[JobRecord, str]]:
-    """Say what each job is about; one whose payload cannot be read any more is about itself."""
+    """Yield each job with its subject. A job whose payload can't be read is a subject of its own."""
     for job in jobs:
         yield job, _subject(job) or f"job:{job.id}"
 
@@ -119,7 +119,7 @@ def _subject(job: JobRecord) -> str:
     name = registry.reconcilers[job.type].subject
     try:
         return name(_payload(job)) if name else ""
-    except Exception:  # whatever an application's function stumbles over; the comparison will tell of it
+    except Exception:  # any error of an application's function; the comparison will report it
         return ""
 
 
@@ -130,7 +130,7 @@ def _payload(job: JobRecord) -> Any:
 def _compared(job: JobRecord, reconciler: Reconciler) -> Discrepancy | None:
     try:
         text, failed = reconciler.compare(_payload(job), job.result), False
-    except Exception as error:  # one comparison that cannot be made is no reason to miss the others
+    except Exception as error:  # one failed comparison must not prevent the others
         text, failed = f"The comparison failed: {class_of(error)}: {message_of(error)}", True
     if text is None:
         return None

@@ -1,7 +1,7 @@
-"""Figures for those who look at the queue: what happened in the last hour, day or week, and what waits now.
+"""Metrics: what happened in the last hour, day or week, and what waits now.
 
-What happened is read from the stretches that workers keep, never from the jobs: an hour of all, or of one queue, costs
-sixty rows, a week 168. Only a type that is in several queues has rows to be added up, and so has who had how much.
+The past is read from the stretches that workers store, never from the jobs. An hour of all jobs or of one queue takes
+60 rows, a week 168. More rows are read for a type in several queues, and for the shares of types and queues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["WINDOWS", "Depth", "Figures", "Point", "Share", "Times", "Window", "
 
 
 class Window(NamedTuple):
-    """How far to look back, and how long the stretches are that are told apart."""
+    """A window of time up to now, and the length of its stretches."""
 
     name: str
     length: timedelta
@@ -46,7 +46,7 @@ class Times(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What happened in one stretch of time, and the depth that was last met in it: ``None`` where nobody looked."""
+    """What happened in one stretch, and the last depth measured in it, ``None`` if it wasn't measured."""
 
     begins_at: datetime
     completed: int
@@ -62,7 +62,7 @@ class Point(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """A window: a point for each stretch, the oldest first, and the whole of it, with the depth that was met last."""
+    """The metrics of a window: a point for each stretch, the oldest first, and the total with the last depth."""
 
     window: Window
     points: tuple[Point, ...]
@@ -73,15 +73,15 @@ class Figures(NamedTuple):
 
 
 def figures(window: Window, queue: str = "", type: str = "") -> Figures:  # noqa: A002 - as the column is called
-    """Tell what happened in a window that ends now, of one queue, of one type, or of everything."""
+    """Read the metrics of a window that ends now, of a queue, of a type, or of all jobs."""
     backend, span = backends.current(), int(window.span.total_seconds())
     since = begin_of(backend.now(), span) + window.span - window.length
-    stretches = of_all = backend.tallied(span, since)
+    stretches = of_all = backend.metrics.stretches(span, since)
     if queue or type:
-        # Where somebody looked and met nothing of these there was none, and no row says so.
+        # A measured depth of zero has no row, so it is inferred from the rows of all jobs.
         looked = [one for one in of_all if one.queued is not None]
         nothing = [Stretch(one.begins_at, Tally(queue, type), queued=0, in_progress=0) for one in looked]
-        stretches = nothing + backend.tallied(span, since, queue, type)
+        stretches = nothing + backend.metrics.stretches(span, since, queue, type)
     found: dict[datetime, list[Stretch]] = {since + place * window.span: [] for place in range(_count(window))}
     for one in stretches:
         found.get(one.begins_at, []).append(one)
@@ -92,14 +92,14 @@ def figures(window: Window, queue: str = "", type: str = "") -> Figures:  # noqa
         points=tuple(_point(one) for one in summed),
         total=_point(total),
         success=success(total.tally.completed, total.tally.dead_lettered),
-        by_type=tuple(shares(backend.parts(Scope.TYPE, span, since, queue, type))),
-        by_queue=tuple(shares(backend.parts(Scope.QUEUE, span, since, queue, type))),
+        by_type=tuple(shares(backend.metrics.totals(Scope.TYPE, span, since, queue, type))),
+        by_queue=tuple(shares(backend.metrics.totals(Scope.QUEUE, span, since, queue, type))),
     )
 
 
 def depths() -> list[Depth]:
-    """Count what waits and runs now, by queue and type, as far as it is worth it."""
-    return backends.current().depths()
+    """Count queued and running jobs by queue and type, up to a cap."""
+    return backends.current().metrics.depths()
 
 
 def _count(window: Window) -> int:
@@ -107,7 +107,7 @@ def _count(window: Window) -> int:
 
 
 def _summed(begins_at: datetime, several: Sequence[Stretch]) -> Stretch:
-    """Put together what is known of one stretch of time: that somebody looked, and what was found."""
+    """Add up the rows of one stretch. The depth is ``None`` if no row has one."""
     met = [one for one in several if one.queued is not None]
     return Stretch(
         begins_at,
@@ -119,7 +119,7 @@ def _summed(begins_at: datetime, several: Sequence[Stretch]) -> Stretch:
 
 
 def _whole(summed: Sequence[Stretch]) -> Stretch:
-    """Put stretches together that follow each other; the depth is what was met last."""
+    """Add up consecutive stretches. The depth is the last one measured."""
     last = next((one for one in reversed(summed) if one.queued is not None), summed[-1])
     return last._replace(begins_at=summed[0].begins_at, tally=together(one.tally for one in summed))
 

@@ -1,7 +1,7 @@
-"""Which job was the last one about each part of the world, for more jobs than memory has room for.
+"""The last job of each subject, for more jobs than fit into memory.
 
-What is remembered goes to a scratch file of SQLite's, which grows on the disk alone and vanishes when it is closed. It
-is no part of the queue, and the queue's database is only read.
+They are kept in a temporary SQLite file, which grows on disk and vanishes when it is closed. The queue's database is
+only read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Newest(AbstractContextManager["Newest"]):
     """The last job of each subject."""
 
     def __init__(self) -> None:
-        # No name: a file that nobody else can open, and that is gone when this connection is.
+        # Without a name, the file can't be opened by others and vanishes with this connection.
         self._file = sqlite3.connect("", isolation_level=None)
         for statement in ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", _TABLE):
             self._file.execute(statement)
@@ -39,7 +39,7 @@ class Newest(AbstractContextManager["Newest"]):
         self._file.close()
 
     def note(self, subject: str, job_id: str, completed_at: datetime | None) -> None:
-        """Remember a job, unless a later one is remembered for its subject."""
+        """Remember a job unless its subject has a later one."""
         moment = "" if completed_at is None else to_text(completed_at)
         self._file.execute(_NOTE, (_digest(subject), job_id, moment))
 
@@ -48,7 +48,7 @@ class Newest(AbstractContextManager["Newest"]):
         self._file.execute("DELETE FROM newest WHERE subject = ?", (_digest(subject),))
 
     def pages(self, size: int) -> Iterator[list[str]]:
-        """Yield the ids of what is remembered, in order."""
+        """Yield pages of job ids, in order."""
         self._file.execute("CREATE INDEX by_job ON newest (job_id)")
         after = ""
         while page := [job_id for (job_id,) in self._file.execute(_NEXT, (after, size))]:

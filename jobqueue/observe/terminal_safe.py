@@ -1,4 +1,4 @@
-"""What would steer a terminal, taken out of texts that somebody else wrote: escapes, line ends, turned writing."""
+"""Texts that are safe for a terminal: without escape sequences, line breaks or bidirectional controls."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _LINE_ENDS = re.compile(r"(?:\r\n|[\n\x0b\x0c\r\x85\u2028\u2029])+")
 
 
 def harmless(text: str) -> str:
-    """Take out what would move a terminal's cursor or turn its text around; tabs and line ends stay."""
+    """Replace characters that move a terminal's cursor or reverse text. Tabs and newlines stay."""
     return _STEERS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
-    """Make a text harmless and let it write no line of its own; its spaces stay."""
+    """Make a text harmless, with spaces in place of line breaks."""
     return harmless(_LINE_ENDS.sub(" ", text))
 
 
 def spelled_out(text: str) -> str:
-    """Spell what steers a terminal as JSON does, for a text that is JSON: it reads the same as before."""
+    """Escape control characters in a JSON text, which keeps its meaning."""
     return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
