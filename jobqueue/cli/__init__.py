@@ -1,1 +1,1 @@
-"""What ``manage.py jobqueue`` says: one module for each group of subcommands, and what they share."""
+"""The command line: what the subcommands of ``manage.py jobqueue`` and ``runworker`` share."""

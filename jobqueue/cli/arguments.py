@@ -1,4 +1,4 @@
-"""What subcommands have in common on the command line: the usual options, moments, lengths of time and filters."""
+"""The arguments that subcommands share: common options, times, durations and filters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.core.management.base import CommandParser, DjangoHelpFormatter
 
 from jobqueue.backends import current
 from jobqueue.cli.console import Console
-from jobqueue.errors import LONGEST_DURATION
+from jobqueue.durations import LONGEST_DURATION
 from jobqueue.handlers.options import in_utc
 from jobqueue.records import Filter
 from jobqueue.states import JobStatus
@@ -26,7 +26,7 @@ Run = Callable[[dict[str, Any], Console], int]
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """One verb of ``manage.py jobqueue``: what it says of itself, its own arguments, and what it does."""
+    """One subcommand of ``manage.py jobqueue``: its name, help texts, arguments and function."""
 
     name: str
     summary: str
@@ -36,11 +36,11 @@ class Subcommand:
 
 
 class Help(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Django's order of options, and examples that keep their lines."""
+    """Django's order of options, and an epilog whose lines aren't rewrapped."""
 
 
 def install(subparsers: Any, subcommand: Subcommand) -> None:
-    """Add a subcommand's parser; Django's own options are understood behind the verb too."""
+    """Add a subcommand's parser. It takes Django's own options as well, so that they may come last."""
     parser: CommandParser = subparsers.add_parser(
         subcommand.name,
         help=subcommand.summary,
@@ -54,7 +54,9 @@ def install(subparsers: Any, subcommand: Subcommand) -> None:
     quiet: dict[str, Any] = {"default": argparse.SUPPRESS}
     parser.add_argument("-v", "--verbosity", type=int, choices=range(4), help="0 keeps stderr quiet.", **quiet)
     parser.add_argument("--no-color", action="store_true", help="Write without colour, as NO_COLOR does.", **quiet)
-    parser.add_argument("--force-color", action="store_true", help="Write in colour, whoever reads it.", **quiet)
+    parser.add_argument(
+        "--force-color", action="store_true", help="Write in colour, even to a file or a pipe.", **quiet
+    )
     for option in ("--settings", "--pythonpath"):
         parser.add_argument(option, help=argparse.SUPPRESS, **quiet)
     parser.add_argument("--traceback", action="store_true", help=argparse.SUPPRESS, **quiet)
@@ -64,7 +66,7 @@ def length(text: str) -> timedelta:
     """Read ``90``, ``90s``, ``5m``, ``2h``, ``3d`` or ``1w``."""
     found = _LENGTH.fullmatch(text.strip().lower())
     if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time; write 90s, 5m, 2h, 3d or 1w")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 90s, 5m, 2h, 3d or 1w")
     seconds = float(found[1]) * _SECONDS[found[2]]
     if seconds > LONGEST_DURATION.total_seconds():
         raise argparse.ArgumentTypeError(f"{text!r} is longer than {LONGEST_DURATION.days} days")
@@ -72,7 +74,7 @@ def length(text: str) -> timedelta:
 
 
 def moment(text: str) -> datetime | timedelta:
-    """Read an ISO 8601 moment, in the project's time zone unless it names one, or how long ago it was."""
+    """Read an ISO 8601 time, or how long ago it was. Without an offset it is in the project's time zone."""
     if _LENGTH.fullmatch(text.strip().lower()) and not text.strip().isdigit():
         return length(text)
     try:
@@ -82,44 +84,44 @@ def moment(text: str) -> datetime | timedelta:
         return read
     except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no moment; write 2026-01-31, 2026-01-31T12:00:00Z, or how long ago: 2h, 3d"
+            f"{text!r} is not a time; write 2026-01-31, 2026-01-31T12:00:00Z, or how long ago: 2h, 3d"
         ) from error
 
 
 def status(text: str) -> JobStatus:
-    """Read a status, with a hyphen or an underscore."""
+    """Read a status, written with hyphens or underscores."""
     try:
         return JobStatus(text.strip().lower().replace("-", "_"))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no status; there are {', '.join(JobStatus)}") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a status; choose from {', '.join(JobStatus)}") from error
 
 
 def number(text: str) -> int:
-    """Read a whole number from 1 on."""
+    """Read a positive integer."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= 100_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 100,000,000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100,000,000")
     return int(text)
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which jobs are meant; those that may be repeated widen each other, all others narrow."""
+    """Add the options that select jobs. Repeating an option selects more jobs, adding another selects fewer."""
     filters = parser.add_argument_group("which jobs")
     many: dict[str, Any] = {"action": "append", "default": []}
     filters.add_argument("--status", type=status, metavar="STATUS", help=f"{', '.join(JobStatus)}; repeatable.", **many)
     filters.add_argument("--type", metavar="TYPE", dest="types", help="The job type; repeatable.", **many)
     filters.add_argument("--queue", metavar="QUEUE", dest="queues", help="The queue; repeatable.", **many)
     filters.add_argument("--tenant", help="The tenant.")
-    filters.add_argument("--error", metavar="TEXT", default="", help="A part of the last error, in any case.")
-    ages = "an ISO 8601 moment, or an age: 90s, 5m, 2h, 3d, 1w"
-    filters.add_argument("--created-after", type=moment, metavar="WHEN", help=f"Created then or later: {ages}.")
-    filters.add_argument("--created-before", type=moment, metavar="WHEN", help=f"Created earlier: {ages}.")
+    filters.add_argument("--error", metavar="TEXT", default="", help="A part of the last error; case is ignored.")
+    ages = "an ISO 8601 time, or an age: 90s, 5m, 2h, 3d, 1w"
+    filters.add_argument("--created-after", type=moment, metavar="WHEN", help=f"Created at this time or later: {ages}.")
+    filters.add_argument("--created-before", type=moment, metavar="WHEN", help=f"Created before this time: {ages}.")
     filters.add_argument(
-        "--older-than", type=length, metavar="AGE", help="Created longer ago than 90s, 5m, 2h, 3d, 1w."
+        "--older-than", type=length, metavar="AGE", help="Created longer ago than this: 90s, 5m, 2h, 3d, 1w."
     )
 
 
 def read_filter(options: dict[str, Any]) -> Filter:
-    """Make a filter of the options; ages count back from the queue's own clock."""
+    """Make a filter from the options. Ages are relative to the database's clock."""
     now = current().now()
     limits = [one for one in (options["created_before"], options["older_than"]) if one is not None]
     return Filter(

@@ -1,4 +1,4 @@
-"""Where a subcommand writes: data to stdout, all else to stderr; in colour and to width on a terminal alone."""
+"""The console of a subcommand: data on stdout, messages on stderr; colours and aligned tables on a terminal."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from django.core.management.color import Style
 
 from jobqueue.cli.exits import failure
 from jobqueue.cli.tables import GAP, aligned, cell, separated
-from jobqueue.observe.steering import harmless, one_line
+from jobqueue.observe.terminal_safe import harmless, one_line
 
 Paint = Callable[[str], str]
 
 
 class Console:
-    """The two streams of a command, and whether a person or a program reads them."""
+    """The two streams of a command, and how to write to them."""
 
     def __init__(self, out: OutputWrapper, err: OutputWrapper, style: Style, *, verbosity: int, as_json: bool) -> None:
         self.out, self.err, self.style = out, err, style
@@ -31,11 +31,11 @@ class Console:
         self.out.write(json.dumps(value, indent=2, allow_nan=False))
 
     def line(self, text: str = "", paint: Paint | None = None) -> None:
-        """Write a line of data; whatever the text holds, it is one line."""
+        """Write one line of data. Line breaks in the text are replaced."""
         self._write(one_line(text), paint)
 
     def block(self, text: str, paint: Paint | None = None) -> None:
-        """Write a text of many lines."""
+        """Write data of several lines."""
         self._write(harmless(text), paint)
 
     def _write(self, text: str, paint: Paint | None) -> None:
@@ -43,7 +43,7 @@ class Console:
         self.out.write(paint(shown) if paint else shown)
 
     def say(self, text: str, paint: Paint | None = None) -> None:
-        """Tell the person at the keyboard; ``-v 0`` keeps quiet."""
+        """Write a message to stderr, unless ``-v 0`` is given."""
         if self.verbosity:
             shown = self._encodable(cell(text), self.err)
             self.err.write(paint(shown) if paint else shown, lambda one: one)
@@ -51,7 +51,7 @@ class Console:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], paints: Mapping[int, Paint] | None = None
     ) -> None:
-        """Write rows under their columns; ``paints`` colours a row by its number."""
+        """Write a table; ``paints`` maps a row's number to its colour."""
         heads = [one.upper().replace("_", " ") for one in columns]
         if not self.out.isatty():
             for line in separated([columns, *rows]):
@@ -65,17 +65,17 @@ class Console:
             self.out.write(paint(self._encodable(gap.join(cells).rstrip(), self.out)))
 
     def progress(self, done: int, total: int) -> None:
-        """Show how far a long work is, on one line of a terminal."""
+        """Show progress on one line of a terminal."""
         if self.err.isatty() and self.verbosity:
             end = "\n" if done >= total else ""
             self.err.write(f"\r{done:,} of {total:,} jobs{end}", lambda one: one, ending="")
             self.err.flush()
 
     def agrees(self, question: str, source: TextIO | None = None) -> bool:
-        """Ask before something is destroyed; where nobody can answer, refuse with what to type instead."""
+        """Ask for confirmation. Without a terminal, fail and name the option to use instead."""
         source = source or sys.stdin
         if not source.isatty():
-            raise failure(f"{question} Nobody is there to answer, so nothing was changed; add --yes to do it.")
+            raise failure(f"{question} Nothing was changed: stdin is not a terminal. Use --yes to confirm.")
         self.err.write(f"{self._encodable(cell(question), self.err)} [y/N] ", lambda one: one, ending="")
         self.err.flush()
         return source.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""What is said of a name that nobody here knows: it may be misspelt, or belong to another release or program."""
+"""Hints about unknown names. A name may be misspelt, or belong to another release or program."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from jobqueue.worker.start import known_queues
 
 
 def about_type(name: str) -> Iterator[str]:
-    """Say that no handler here has the name of a type, if none has."""
+    """Say that no handler has this name, if so."""
     if name not in registry.names:
         advice = did_you_mean(name, registry.names, "Is its app in INSTALLED_APPS?")
-        yield f"No handler here has the name {name!r}. {advice}"
+        yield f"There is no handler named {name!r}. {advice}"
 
 
 def about_queue(name: str) -> Iterator[str]:
-    """Say that nothing is known of a queue, if nothing is."""
+    """Say that neither a handler nor a job uses this queue, if so."""
     known = known_queues(current())
     if name not in known:
-        yield f"No handler names the queue {name!r}, and no job is in it. {did_you_mean(name, known)}"
+        yield f"No handler uses the queue {name!r}, and it holds no jobs. {did_you_mean(name, known)}"
 
 
 def about_filter(wanted: Filter) -> Iterator[str]:
-    """Say which names of a filter that lets nothing through nobody knows."""
+    """List the unknown names in a filter that matches no jobs."""
     for name in sorted(wanted.types):
         yield from about_type(name)
     for name in sorted(wanted.queues):

@@ -1,29 +1,29 @@
-"""Rows as text: aligned to fit a terminal, or tab-separated for a program. Nothing in a cell can steer a terminal."""
+"""Tables as text: aligned for a terminal, or tab-separated for a program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobqueue.observe.steering import harmless
+from jobqueue.observe.terminal_safe import harmless
 
 GAP = 2
 NARROWEST = 8
 
 
 def cell(text: str) -> str:
-    """Put a text into one line."""
+    """Put a text on one line, without control characters."""
     return harmless(" ".join(text.split()))
 
 
 def separated(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Write rows with a tab between the cells."""
+    """Format rows with tabs between the cells."""
     return ["\t".join(map(cell, row)) for row in rows]
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int) -> list[list[str]]:
-    """Pad the cells of each row so that columns stand in line. The widest give way until all fit the width.
+    """Align the columns. The widest ones are cut until all fit the width.
 
-    The first column stays whole, for it names the row: an id that is cut cannot be typed.
+    The first column is cut last: it holds the id, which must be complete to be used.
     """
     cells = [[cell(text) for text in row] for row in rows]
     widths = _fitting([max(map(len, column)) for column in zip(*cells, strict=True)], width)

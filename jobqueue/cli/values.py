@@ -1,4 +1,4 @@
-"""How values are written for people and for programs."""
+"""Values as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def plain(value: Any) -> Any:
-    """Make JSON of records: moments as ISO 8601 in UTC, lengths of time as seconds, and whatever is left as text."""
+    """Convert records to JSON: times to ISO 8601 in UTC, durations to seconds, anything unknown to text."""
     if isinstance(value, datetime):
         return to_text(value)
     if isinstance(value, timedelta):
@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, float) and not isfinite(value):
-        return str(value)  # JSON's 1e999 is infinity to Python, for which JSON has no word
+        return str(value)  # Python reads JSON's 1e999 as infinity, which JSON can't express
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -35,12 +35,12 @@ def plain(value: Any) -> Any:
 
 
 def moment(value: datetime | None) -> str:
-    """Write a moment to the second."""
+    """Format a time to the second."""
     return "-" if value is None else to_text(value)[:19] + "Z"
 
 
 def length(value: timedelta) -> str:
-    """Write a length of time in its two largest units: ``3d 4h``, ``5m 10s``, ``0s``."""
+    """Format a duration in its two largest units: ``3d 4h``, ``5m 10s``, ``0s``."""
     seconds = max(int(value.total_seconds()), 0)
     parts: list[str] = []
     for unit, size in _UNITS:
@@ -51,12 +51,12 @@ def length(value: timedelta) -> str:
 
 
 def ago(value: datetime | None, now: datetime) -> str:
-    """Write how long ago a moment was, or how far ahead it is."""
+    """Format how long ago a time was, or how far ahead it is."""
     if value is None:
         return "-"
     return f"in {length(value - now)}" if value > now else f"{length(now - value)} ago"
 
 
 def counted(count: int, noun: str = "job") -> str:
-    """Write a number of things: ``1 job``, ``2,000 jobs``."""
+    """Format a number of things: ``1 job``, ``2,000 jobs``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,4 +1,4 @@
-"""What a worker may be told: on the command line, or by environment variables of the same names."""
+"""The options of a worker, from the command line or from environment variables."""
 
 from __future__ import annotations
 
@@ -16,33 +16,32 @@ from jobqueue.worker.start import can_fork
 
 PREFIX = "JOBQUEUE_WORKER_"
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-#: What Kubernetes sets in each container where a service is called jobqueue-worker.
+#: Variables that Kubernetes sets in each container if a service is named jobqueue-worker.
 _OF_KUBERNETES = re.compile(rf"{PREFIX}(SERVICE_.+|PORT|PORT_.+)")
 
 EPILOG = f"""\
-Every option may also come from the environment: --max-jobs from {PREFIX}MAX_JOBS, --queue from
-{PREFIX}QUEUE (several with commas), --drain from {PREFIX}DRAIN=1. The command line wins.
+Each option can also be set in the environment: --max-jobs as {PREFIX}MAX_JOBS, --queue as
+{PREFIX}QUEUE (several separated by commas), --drain as {PREFIX}DRAIN=1. The command line wins.
 
 signals:
-  SIGTERM, SIGINT (Ctrl-C)  take nothing more, let what runs end within --shutdown-grace, give back the rest, exit
-  a second one              give back what runs at once, and exit
+  SIGTERM, SIGINT (Ctrl-C)  take no more jobs, give running jobs --shutdown-grace to end, release the rest, exit
+  a second one              release the running jobs at once, and exit
 
 exit codes:
-  0  everything that was taken is stored or given back
-  1  it could not start (3 under the name "jobqueue worker"), or not store everything before it ended; a sentence
-     says which
-  2  the command could not be read
+  0  all outcomes were stored, and unfinished jobs were released
+  1  the worker could not start (as "jobqueue worker": 3), or could not store all outcomes; a message says which
+  2  invalid arguments
 
 examples:
   manage.py runworker                                        all queues, 10 slots in one process
   manage.py runworker --queue mail --queue sms -c 50         two queues, 50 slots
-  manage.py runworker --processes 4 --concurrency 2          four processes, for handlers that compute
-  manage.py runworker --drain                                run what is due, then end
+  manage.py runworker --processes 4 --concurrency 2          four processes, for CPU-bound handlers
+  manage.py runworker --drain                                run the due jobs, then end
 """
 
 
 class Option(NamedTuple):
-    """One value that a worker may be told."""
+    """One option of a worker that takes a value."""
 
     name: str
     kind: Callable[[str], Any]
@@ -53,7 +52,7 @@ class Option(NamedTuple):
 
     @property
     def destination(self) -> str:
-        """What it is called in the code."""
+        """The name of the field of ``WorkerOptions``."""
         return self.name.replace("-", "_")
 
 
@@ -64,21 +63,42 @@ LISTS = (
     ("exclude-type", "Do not run this job type; may be repeated."),
 )
 OPTIONS = (
-    Option("processes", int, "N", _DEFAULT.processes, "Processes that run handlers; 0 runs them in this one.", "-p"),
-    Option("concurrency", int, "N", _DEFAULT.concurrency, "Jobs that each process runs at a time.", "-c"),
+    Option(
+        "processes",
+        int,
+        "N",
+        _DEFAULT.processes,
+        "Processes that run handlers; 0 runs them in the worker's own process.",
+        "-p",
+    ),
+    Option("concurrency", int, "N", _DEFAULT.concurrency, "How many jobs each process runs at a time.", "-c"),
     Option("max-jobs", int, "N", None, "End after N jobs."),
     Option("max-jobs-per-process", int, "N", None, "Replace a process after N jobs."),
-    Option("max-rss", int, "MB", None, "Replace a process that takes more memory than this."),
-    Option("poll-interval", float, "SECONDS", _DEFAULT.poll_interval, "Look for jobs that nobody announced so often."),
-    Option("lease", float, "SECONDS", _DEFAULT.lease, "How long jobs stay with a worker that is not heard of."),
-    Option("shutdown-grace", float, "SECONDS", _DEFAULT.shutdown_grace, "What running jobs get to end in."),
-    Option("stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "What a job gets to stop in once it is asked to."),
-    Option("name", str, "NAME", "", "What to call this worker; its host and process by default."),
+    Option("max-rss", int, "MB", None, "Replace a process that uses more memory than this."),
+    Option("poll-interval", float, "SECONDS", _DEFAULT.poll_interval, "How often to look for jobs without a wake-up."),
+    Option(
+        "lease",
+        float,
+        "SECONDS",
+        _DEFAULT.lease,
+        "How long a job stays claimed after its worker stops renewing its lease.",
+    ),
+    Option(
+        "shutdown-grace",
+        float,
+        "SECONDS",
+        _DEFAULT.shutdown_grace,
+        "How long running jobs may take to end at a shutdown.",
+    ),
+    Option(
+        "stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "How long a job may take to stop after it was asked to."
+    ),
+    Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
 )
 FLAGS = (
-    ("drain", "End when nothing runs, nothing is due, and nothing that was attempted waits for a retry."),
-    ("stop-at-eof", "Stop as at SIGTERM when standard input ends; for a program that starts a worker as its child."),
-    ("reload", "Start anew when the code changes; for development."),
+    ("drain", "End once no job is running or due, and no attempted job waits for a retry."),
+    ("stop-at-eof", "Stop as with SIGTERM when stdin is closed; for programs that start a worker as a child process."),
+    ("reload", "Restart when the code changes; for development."),
     ("skip-checks", "Skip the system checks."),
 )
 
@@ -96,7 +116,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def read(given: dict[str, Any]) -> WorkerOptions:
-    """Put together what the command line, the environment and the defaults say."""
+    """Combine the command line, the environment and the defaults."""
     _refuse_unknown_variables()
     flags = {name: is_set(given, name) for name, _ in FLAGS}
     lists = {name: _several(given, name) for name, _ in LISTS}
@@ -114,7 +134,7 @@ def read(given: dict[str, Any]) -> WorkerOptions:
 
 
 def is_set(given: dict[str, Any], flag: str) -> bool:
-    """Say whether a flag is set."""
+    """Return whether a flag is set."""
     told = _environment(flag).strip().lower()
     if told not in (*_YES, *_NO, ""):
         raise CommandError(f"{_variable(flag)} is {told!r}; write {_YES[0]} for yes or {_NO[0]} for no.")
@@ -122,11 +142,13 @@ def is_set(given: dict[str, Any], flag: str) -> bool:
 
 
 def _refuse_unknown_variables() -> None:
-    """Refuse a misspelt variable: the option that it means would keep its default unseen."""
+    """Reject a misspelt variable; otherwise its option would silently keep the default."""
     known = {_variable(name) for name in (*(one.name for one in OPTIONS), *(name for name, _ in (*LISTS, *FLAGS)))}
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known and not _OF_KUBERNETES.fullmatch(name):
-            raise CommandError(f"The environment variable {name} is no option of a worker. {did_you_mean(name, known)}")
+            raise CommandError(
+                f"The environment variable {name} does not name an option of a worker. {did_you_mean(name, known)}"
+            )
 
 
 def _several(given: dict[str, Any], name: str) -> frozenset[str]:
@@ -135,7 +157,7 @@ def _several(given: dict[str, Any], name: str) -> frozenset[str]:
     names = [one.strip() for one in (asked if asked is not None else filter(str.strip, told.split(",")))]
     if "" in names or (told and not names):
         where = f"--{name}" if asked is not None else _variable(name)
-        raise CommandError(f"{where} is empty: give a name, or leave it out.")
+        raise CommandError(f"{where} is empty: give a name or leave it out.")
     return frozenset(names)
 
 
@@ -147,7 +169,9 @@ def _single(given: dict[str, Any], option: Option) -> Any:
     try:
         return option.kind(text) if text else option.default
     except ValueError as error:
-        raise CommandError(f"{_variable(option.name)} is {text!r}, which is no {option.kind.__name__}.") from error
+        raise CommandError(
+            f"{_variable(option.name)} is {text!r}, which is not a valid {option.kind.__name__}."
+        ) from error
 
 
 def _environment(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Large orders: a job of the queue itself carries them out, batch by batch, and tells how far it is.
+"""Large orders: a job of the queue carries them out batch by batch, and reports its progress.
 
-Run again after a crash or a stop, it goes on where it was: what is done matches no more, or has nothing left to change.
+When the job runs again after a crash or a stop, it continues: jobs that are done no longer match, or need no change.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
 
 from jobqueue import backends
 from jobqueue.api import get, job
+from jobqueue.api.receipts import Receipt
 from jobqueue.control import BATCH
 from jobqueue.errors import Cancel
 from jobqueue.handlers.context import JobContext
@@ -28,10 +29,9 @@ from jobqueue.orders.order import Order
 from jobqueue.orders.shown import is_checked, shown
 from jobqueue.orders.verbs import VERBS
 from jobqueue.orders.work import carry_out
-from jobqueue.receipts import Receipt
 from jobqueue.records import Filter, Handled, Scope, filter_from_json, filter_to_json
 
-#: Where such jobs wait while the default queue is paused: who has paused it must be able to act on it.
+#: The queue of such jobs while the default queue is paused, so that an operator can still act on paused jobs.
 QUEUE = "jobqueue"
 LONGEST = timedelta(hours=12)
 REASONS_KEPT = 20
@@ -39,9 +39,9 @@ IDS_KEPT = 3
 
 
 class Operation(BaseModel):
-    """An order for everything that a filter let through when it was given.
+    """An order for all jobs that matched a filter when it was given.
 
-    It is sealed with the project's secret: who can write jobs, and no more, gives none in an operator's name.
+    It is signed with SECRET_KEY, so that being able to write jobs is not enough to give orders in an operator's name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,12 +58,12 @@ class Operation(BaseModel):
         return value
 
     def sealed(self) -> Operation:
-        """Make it one that was given."""
+        """Sign it."""
         return self.model_copy(update={"seal": _signer().sign(self._digest)})
 
     @property
     def is_genuine(self) -> bool:
-        """Whether it is as it was given."""
+        """Return whether its signature is valid."""
         try:
             return _signer().unsign(self.seal) == self._digest
         except BadSignature:
@@ -71,18 +71,18 @@ class Operation(BaseModel):
 
     @property
     def _digest(self) -> str:
-        # A field that a later release adds leaves the seal of older orders whole, as does what a database makes of a
-        # number: Postgres has no 1e22 that is no whole number, and no zero below zero.
+        # Two things must not break a signature. A later release may add a field: so defaults are excluded. A database
+        # may rewrite a number: Postgres stores 1e22 as an integer, and -0.0 as 0.0.
         text = json.dumps(self.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True))
         same = json.loads(text, parse_int=_number, parse_float=_number)
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
     @property
     def meant(self) -> Filter:
-        """What there was when it was asked for, and no job that came since."""
+        """The filter, narrowed to jobs that existed when the order was given."""
         wanted = filter_from_json(self.wanted)
         before = min(filter(None, (in_utc(wanted.created_before), self.asked_at)))
-        return VERBS[self.order.verb].meant(replace(wanted, created_before=before))
+        return VERBS[self.order.verb].narrowed(replace(wanted, created_before=before))
 
 
 def _signer() -> Signer:
@@ -95,7 +95,7 @@ def _number(text: str) -> float:
 
 @dataclass(slots=True)
 class Account:
-    """What became of the jobs so far, ``of`` how many; ``last`` is the id of the last one that was looked at."""
+    """The progress of an order: ``of`` is the number of jobs, ``last`` the id of the last one processed."""
 
     of: int = 0
     done: int = 0
@@ -105,16 +105,16 @@ class Account:
 
     @property
     def dealt_with(self) -> int:
-        """How many have been looked at."""
+        """How many jobs were processed."""
         return self.done + self.left_alone
 
     @property
     def percent(self) -> float:
-        """How far it is; what was counted at first may have changed since."""
+        """The progress in percent, at most 99: the number of jobs may have changed since they were counted."""
         return min(99.0, round(100 * self.dealt_with / max(self.of, 1), 1))
 
     def add(self, ids: list[str], last: str, handled: Handled) -> None:
-        """Enter a batch, and the last that was looked at for it."""
+        """Add a batch and the id of its last job."""
         self.done += len(handled.done)
         self.left_alone += len(ids) - len(handled.done)
         self.last = last
@@ -125,17 +125,17 @@ class Account:
                 kept[1] += [refusal.id] if len(kept[1]) < IDS_KEPT else []
 
     def told(self) -> dict[str, Any]:
-        """Sum it up as JSON: the counts, and the first reasons why jobs were left alone."""
+        """Summarize it as JSON: the counts, and the first reasons why jobs were left alone."""
         reasons = [{"reason": reason, "count": count, "ids": ids} for reason, (count, ids) in self.reasons.items()]
         return {"done": self.done, "left_alone": self.left_alone, "reasons": reasons}
 
 
 def start(order: Order, wanted: Filter) -> Receipt:
-    """Enqueue an order; the same one, given twice while it is carried out, is one."""
+    """Enqueue an order. The same order, given again while it is carried out, is not enqueued again."""
     backend = backends.current()
     given = filter_to_json(wanted)
     same = json.dumps([order.model_dump(mode="json"), given], sort_keys=True)
-    paused = {one.name for one in backend.pauses() if one.scope is Scope.QUEUE}
+    paused = {one.name for one in backend.operator.pauses() if one.scope is Scope.QUEUE}
     handler = operate.using(
         unique_key=f"{TYPE}-{hashlib.sha256(same.encode()).hexdigest()}",
         queue=QUEUE if operate.options.queue in paused else operate.options.queue,
@@ -146,13 +146,13 @@ def start(order: Order, wanted: Filter) -> Receipt:
 
 @job(TYPE, priority=1, max_retries=5, timeout=LONGEST, editable=False)
 def operate(operation: Operation, ctx: JobContext) -> dict[str, Any]:
-    """Carry an order out, for as long as who gave it may do so."""
+    """Carry an order out, as long as its user has the permission."""
     if not operation.is_genuine:
-        raise Cancel(gettext("Nobody gave this order in an admin with the same SECRET_KEY."))
+        raise Cancel(gettext("This order was not given in an admin with this SECRET_KEY."))
     order, meant = operation.order, operation.meant
-    message = gettext("%(said)s (by job %(id)s)") % {"said": VERBS[order.verb].said(order), "id": ctx.job_id}
+    message = gettext("%(said)s (by job %(id)s)") % {"said": VERBS[order.verb].log_message(order), "id": ctx.job_id}
     account = _so_far(ctx, meant, order, message)
-    while ids := backends.current().find_ids(meant, BATCH, account.last):
+    while ids := backends.current().jobs.find_ids(meant, BATCH, account.last):
         ctx.checkpoint()
         _require_permission(order, account)
         taken = shown(meant, ids)
@@ -170,9 +170,9 @@ def operate(operation: Operation, ctx: JobContext) -> dict[str, Any]:
 
 
 def _so_far(ctx: JobContext, meant: Filter, order: Order, message: str) -> Account:
-    """Count what is to be done, or take up what an earlier attempt left.
+    """Count the jobs, or continue with the progress of an earlier attempt.
 
-    Its last report may have been lost; the log has an entry for each job that was changed.
+    Its last report may be missing; the log has an entry for each job that was changed.
     """
     if ctx.fence == 1:
         return Account(of=_count(meant))
@@ -184,35 +184,35 @@ def _so_far(ctx: JobContext, meant: Filter, order: Order, message: str) -> Accou
 
 
 def _count(meant: Filter) -> int:
-    """Count what is meant; of matches that may be a secret's not even their number is told."""
+    """Count the matching jobs. A match in a redacted value is not counted: even a number could give secrets away."""
     backend, total, last = backends.current(), 0, None
     if not is_checked(meant):
-        return backend.count(meant)
-    while ids := backend.find_ids(meant, BATCH, last):
+        return backend.jobs.count(meant)
+    while ids := backend.jobs.find_ids(meant, BATCH, last):
         total, last = total + len(shown(meant, ids)), ids[-1]
     return total
 
 
 def _require_permission(order: Order, account: Account) -> None:
-    """Stop where the user has gone, or may no longer do this, and say how far it is; read anew for each batch."""
+    """Cancel the order if its user is gone or has lost the permission. Called before each batch."""
     user, name = order.user(), {"name": order.user_name}
     if user is None or not user.is_active:
-        why = gettext("The user %(name)s is gone or no longer active.") % name
+        why = gettext("The user %(name)s was deleted or is no longer active.") % name
     elif order.of_staff and not getattr(user, "is_staff", False):
-        why = gettext("The user %(name)s may no longer enter the admin.") % name
+        why = gettext("The user %(name)s no longer has access to the admin.") % name
     elif not user.has_perms(["jobqueue.view_job", VERBS[order.verb].permission]):
-        why = gettext("The user %(name)s may no longer do this.") % name
+        why = gettext("The user %(name)s no longer has the permission.") % name
     else:
         return
-    far = gettext("Of %(of)d jobs, %(done)d were changed before, and %(left_alone)d left alone.")
+    far = gettext("Of %(of)d jobs, %(done)d were already changed and %(left_alone)d left alone.")
     raise Cancel(f"{why} {far % {'of': account.of, 'done': account.done, 'left_alone': account.left_alone}}")
 
 
 def _spared(found: Job, operation: Operation, meant: Filter, own_id: str) -> str | None:
     if found.pk == own_id:
-        return gettext("is this very job")
+        return gettext("is the job that carries out this order")
     if _ended_since(found.completed_at, operation.asked_at):
-        return gettext("has ended since this was asked for")
+        return gettext("has ended since the order was given")
     return own_kind(found, meant)
 
 
@@ -221,7 +221,10 @@ def _ended_since(completed_at: datetime | None, asked_at: datetime) -> bool:
 
 
 def own_kind(found: Job, wanted: Filter) -> str | None:
-    """Say why a filter that names neither its type nor its id leaves such a job alone: it would repeat an old order."""
+    """Return why a job that carries out an order is left alone, unless the filter names its type or id.
+
+    A retry would repeat the old order.
+    """
     if found.type != TYPE or TYPE in wanted.types or found.pk in wanted.ids:
         return None
-    return gettext("is an order of an operator; filter by its type to mean it")
+    return gettext("carries out an operator's order; filter by its type to include it")

@@ -1,4 +1,4 @@
-"""One order: what is to be done, with what, by whom and why. It is data, and travels in a job's payload."""
+"""One order: what to do, who asked for it, and why. Pure data, stored in a job's payload."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from jobqueue.records import Amendment
 
 #: The type of the jobs that carry large orders out.
 TYPE = "jobqueue.operate"
-#: A thousand a second: who wants them faster wants them at once.
+#: A thousand a second. Anything faster is as good as all at once.
 MOST_PER_MINUTE = 60_000
 _MINUTE = timedelta(minutes=1)
 
 
 class Order(BaseModel):
-    """What an operator wants done to jobs. A verb needs its own value; the others stay empty.
+    """What an operator wants to do to jobs. Only the fields that the verb takes are set.
 
-    Whether who gave it was of the staff is kept, for a site may let in others, and asks nobody else to stay so.
+    ``of_staff`` says whether the user was staff when the order was given. Only then must they still be staff later:
+    an admin site may also let in other users.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,12 +40,12 @@ class Order(BaseModel):
 
     @property
     def every(self) -> timedelta:
-        """How far apart the retried jobs become due."""
+        """The interval at which retried jobs become due."""
         return timedelta(0) if self.per_minute is None else _MINUTE / self.per_minute
 
     @property
     def amendment(self) -> Amendment:
-        """What changes of jobs that wait."""
+        """The change to queued jobs."""
         return Amendment(
             queue=self.queue,
             priority=self.priority,
@@ -53,8 +54,11 @@ class Order(BaseModel):
         )
 
     def user(self) -> Any:
-        """Read who gave it, as they are today; ``None`` where there is no such user any more."""
+        """Load the user who gave it, or ``None`` if they no longer exist."""
         try:
             return get_user_model()._default_manager.filter(pk=self.user_id).first()
-        except (ValueError, ValidationError):  # keys of another kind, since the project changed its users
+        except (
+            ValueError,
+            ValidationError,
+        ):  # the project has changed its user model, and its keys are of another type
             return None

@@ -1,10 +1,11 @@
-"""Why nothing was done, in the language of whoever reads it: the grounds of the backends and the errors, worded."""
+"""Reasons why nothing was done, in the user's language: refusals of the backends, and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.errors import (
@@ -28,22 +29,29 @@ WORDS = {
     Ground.IS_RUNNING: _("is running; cancel it first"),
     Ground.HAS_CHANGED: _("has changed since it was looked at"),
 }
-#: The first that fits. What is said of one payload or value stays in English: it is of pydantic, or of the handler.
+#: The first class that matches counts. Texts about one payload or value come from pydantic or the handler, in English.
 ERRORS = (
-    (DatabaseBusy, _("The database was busy for too long, and the rest was left alone. Try again.")),
+    (DatabaseBusy, _("The database was busy for too long. The remaining jobs were left alone. Try again.")),
     (NotMigrated, _("The queue's tables are missing. Migrate the database.")),
     (UnknownJobType, _("This release has no handler for jobs of this type.")),
-    (NotEditable, _("Payloads of this type are not to be edited.")),
+    (NotEditable, _("Payloads of this type can't be edited.")),
     (PayloadUnfit, _("The payload does not fit its type: %(text)s")),
     (PayloadRefused, _("The payload cannot be stored: %(text)s")),
-    (InvalidOption, _("This cannot be: %(text)s")),
+    (InvalidOption, _("Invalid value: %(text)s")),
 )
 _LABELS = dict(STATUS_LABELS)
 
 
 def worded(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    """Word what a backend refused in the language that is active; what is worded already stays."""
+    """Translate the refusals of a backend into the active language. Those without a ground are left as they are."""
     return tuple(one if one.ground is None else replace(one, reason=_words(one.ground, one.about)) for one in refusals)
+
+
+def predicate(refusal: Refusal) -> str:
+    """Return why nothing was done so that the job, or each of several, can stand before it."""
+    if refusal.ground is Ground.KEY_IS_HELD:
+        return gettext("cannot be queued again: %(why)s") % {"why": refusal.reason}
+    return refusal.reason
 
 
 def _words(ground: Ground, about: str) -> str:
@@ -51,7 +59,7 @@ def _words(ground: Ground, about: str) -> str:
 
 
 def error_told(error: Exception) -> str:
-    """Word an error in the language that is active; one that is not known here says what it says."""
+    """Describe an error in the active language. An unknown error keeps its own message."""
     words = next((words for kind, words in ERRORS if isinstance(error, kind)), None)
     if words is None:
         return str(error)

@@ -1,4 +1,4 @@
-"""What is not shown cannot be found: a match does not count where it is part of a secret, in a list or in an order."""
+"""Matches that count: what is redacted can't be searched for, neither in a list nor by an order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jobqueue.policy.redaction import hides, redact_text
 from jobqueue.records import Filter, is_place
 from jobqueue.records.outcome import MESSAGE_LIMIT
 
-#: So many letters of errors and payloads are held at a time.
+#: How many characters of errors and payloads are held in memory at a time.
 LETTERS_HELD = 4_000_000
-#: For many more ids at a time a planner that knows nothing of the table would rather read all of it.
+#: With many more ids, a query planner without statistics would read the whole table.
 ASKED_FOR = 100
 
 
 def texts_of(asked: Filter) -> Iterator[Any]:
-    """Name the texts in which a match must not be a secret's. Most paths are refused or let go by their names alone."""
+    """List the expressions whose texts must be checked. Most payload paths are judged by their names alone."""
     if asked.error:
         yield Left("error", MESSAGE_LIMIT)
     if _paths(asked):
@@ -29,25 +29,25 @@ def texts_of(asked: Filter) -> Iterator[Any]:
 
 
 def is_checked(asked: Filter) -> bool:
-    """Say whether each match is looked at by itself."""
+    """Return whether each match must be checked."""
     return any(True for _text in texts_of(asked))
 
 
 def is_shown(asked: Filter, texts: Iterable[str | None]) -> bool:
-    """Say whether a match is one that can be seen, by the texts that ``texts_of`` names."""
+    """Return whether a match is visible after redaction, given the texts that ``texts_of`` lists."""
     found = iter(texts)
     if asked.error and asked.error.lower() not in redact_text(next(found) or "").lower():
         return False
     if not (paths := _paths(asked)):
         return True
     payload = foreign_json.read(next(found) or "")
-    if isinstance(payload, foreign_json.Unreadable):  # what is not read is not shown either
+    if isinstance(payload, foreign_json.Unreadable):  # an unreadable payload isn't shown
         return False
     return not any(hides(payload, path) for path in paths)
 
 
 def shown(asked: Filter, ids: Sequence[str]) -> list[str]:
-    """Leave those of some matches that can be seen, in their order; not all of their texts are held at once."""
+    """Keep the visible matches, in order. Their texts are read in parts, to bound memory."""
     if not is_checked(asked):
         return list(ids)
     seen: set[str] = set()
@@ -59,7 +59,7 @@ def shown(asked: Filter, ids: Sequence[str]) -> list[str]:
 
 
 def _held_together(asked: Filter, ids: Sequence[str]) -> Iterator[list[str]]:
-    """Part some matches so that their texts are no longer than may be held at a time; one alone may be."""
+    """Split matches so that the texts of each part fit the bound; a single one may exceed it."""
     lengths = dict.fromkeys(ids, MESSAGE_LIMIT)
     if _paths(asked):
         found = _jobs(ids).values_list("pk", Length(Cast("payload", TextField())))
@@ -80,6 +80,6 @@ def _jobs(ids: Sequence[str]) -> QuerySet[Job]:
 
 
 def _paths(asked: Filter) -> list[list[str]]:
-    """List the paths on which it depends on their neighbours whether a value is a secret."""
+    """List the paths where neighbouring values decide whether a value is a secret."""
     paths = [path.split(".") for path, _value in asked.payload]
     return [path for path in paths if "value" in path or any(map(is_place, path))]

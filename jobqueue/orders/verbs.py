@@ -1,74 +1,68 @@
-"""The verbs: what each takes, who may use it, what it does, and its words."""
+"""The verbs: what an operator may do to jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.http import HttpRequest
-from django.utils.translation import gettext, ngettext, pgettext_lazy
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext
 
 from jobqueue import control
 from jobqueue.models import Job
+from jobqueue.orders import verb_text
 from jobqueue.orders.order import Order
+from jobqueue.orders.verb_text import VerbText
 from jobqueue.records import Filter, Handled
 from jobqueue.states import JobStatus, Move, sources
 
-_Work = Callable[[Sequence[str], Order, timedelta], Handled]
-_Idle = Callable[[Job, Order, datetime], "str | None"]
-#: By how many. Not ``ngettext_lazy``: each of those makes two classes, 34 kB that every worker would carry.
-_Worded = Callable[[int], str]
+
+def _nothing_to_skip(_job: Job, _order: Order, _now: datetime) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One thing an operator may do to jobs.
-
-    It fits jobs of ``statuses``; of what a filter lets through that names none, it takes the ``usual`` ones. ``asked``,
-    ``will`` and ``done`` say it of so many jobs, as a question, before and afterwards; ``others`` and ``spared`` say
-    why it leaves jobs of other statuses alone. One that is ``plain`` needs no question on a job's own page.
-    """
+    """One thing that an operator may do to jobs."""
 
     name: str
-    label: Any
     permission: str
-    statuses: frozenset[JobStatus]
-    usual: frozenset[JobStatus]
-    work: _Work
-    idle: _Idle
-    asked: _Worded
-    will: _Worded
-    done: _Worded
-    others: Any
-    logged: Any
-    spared: Any = ""
-    plain: bool = False
-    destroys: bool = False
+    text: VerbText
+    #: The statuses that it does anything to.
+    eligible_statuses: frozenset[JobStatus]
+    #: Those it takes where a filter names no status.
+    default_statuses: frozenset[JobStatus]
+    #: Carries an order out on the jobs with these ids. Retried jobs become due after the given time.
+    act: Callable[[Sequence[str], Order, timedelta], Handled]
+    #: Says why an order would change nothing about an eligible job.
+    why_skip: Callable[[Job, Order, datetime], str | None] = _nothing_to_skip
+    #: Whether a job's own page asks first. Lists always ask.
+    asks_first: bool = True
+    #: Whether the jobs are gone afterwards.
+    deletes: bool = False
 
-    def allowed(self, request: HttpRequest) -> bool:
-        """Say whether the user may do it at all."""
+    def is_allowed(self, request: HttpRequest) -> bool:
+        """Return whether the user has the permission."""
         return request.user.has_perm(self.permission)
 
-    def fits(self, status: str) -> bool:
-        """Say whether it does anything to a job of that status."""
-        return JobStatus(status) in self.statuses
+    def accepts(self, status: str) -> bool:
+        """Return whether it does anything to a job of that status."""
+        return JobStatus(status) in self.eligible_statuses
 
-    def taken(self, wanted: Filter) -> frozenset[JobStatus]:
-        """Say which statuses it takes of what a filter lets through."""
-        return (wanted.statuses & self.statuses) if wanted.statuses else self.usual
+    def statuses_in(self, wanted: Filter) -> frozenset[JobStatus]:
+        """Return the statuses of a filter that it takes."""
+        return (wanted.statuses & self.eligible_statuses) if wanted.statuses else self.default_statuses
 
-    def meant(self, wanted: Filter) -> Filter:
-        """Narrow a filter to what the verb takes of it; ``taken`` must not be empty."""
-        return replace(wanted, statuses=self.taken(wanted))
+    def narrowed(self, wanted: Filter) -> Filter:
+        """Narrow a filter to the statuses that the verb takes. There must be at least one."""
+        return replace(wanted, statuses=self.statuses_in(wanted))
 
-    def said(self, order: Order) -> str:
+    def log_message(self, order: Order) -> str:
         """Word an order for the log."""
         values = {"at": order.scheduled_at, "priority": order.priority, "queue": order.queue}
-        phrase = str(self.logged) % {name: "" if value is None else f"{value}" for name, value in values.items()}
-        return f"{phrase}: {order.why}" if order.why else f"{phrase}."
+        entry = str(self.text.log_entry) % {name: "" if value is None else f"{value}" for name, value in values.items()}
+        return f"{entry}: {order.why}" if order.why else f"{entry}."
 
 
 def _retry(ids: Sequence[str], order: Order, after: timedelta) -> Handled:
@@ -87,174 +81,82 @@ def _purge(ids: Sequence[str], _order: Order, _after: timedelta) -> Handled:
     return control.purge(ids)
 
 
-def _never(_job: Job, _order: Order, _now: datetime) -> None:
-    return None
-
-
 def _is_due(job: Job, _order: Order, now: datetime) -> str | None:
-    # To make it due now would put it behind all that became due since.
+    # Making it due now would put it behind all jobs that became due since.
     is_due = job.status == JobStatus.QUEUED and job.scheduled_at <= now
-    return gettext("is due already") if is_due else None
+    return gettext("is already due") if is_due else None
 
 
 def _has_time(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("is scheduled for that moment already") if job.scheduled_at == order.scheduled_at else None
+    return gettext("is already scheduled for that time") if job.scheduled_at == order.scheduled_at else None
 
 
 def _has_priority(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("has that priority already") if job.priority == order.priority else None
+    return gettext("already has that priority") if job.priority == order.priority else None
 
 
 def _has_queue(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("is in that queue already") if job.queue == order.queue else None
+    return gettext("is already in that queue") if job.queue == order.queue else None
 
 
-def _was_asked(job: Job, _order: Order, _now: datetime) -> str | None:
+def _was_asked_to_stop(job: Job, _order: Order, _now: datetime) -> str | None:
     was_asked = job.status == JobStatus.IN_PROGRESS and job.cancel_requested_at is not None
-    return gettext("was asked to stop already") if was_asked else None
+    return gettext("was already asked to stop") if was_asked else None
 
 
-_WAITING: dict[str, Any] = {
-    "statuses": control.AMENDED,
-    "usual": control.AMENDED,
-    "work": _amend,
-    "others": _("only queued jobs can be changed"),
-}
-
-VERBS = {
-    verb.name: verb
-    for verb in (
-        Verb(
-            name="retry",
-            label=pgettext_lazy("verb", "Retry"),
-            permission="jobqueue.retry_job",
-            statuses=sources(Move.REVIVE),
-            usual=control.RETRIED,
-            work=_retry,
-            idle=_never,
-            asked=lambda count: ngettext("Retry %(shown)s job", "Retry %(shown)s jobs", count),
-            will=lambda count: ngettext(
-                "%(shown)s job will be queued again, with all its attempts; its history stays.",
-                "%(shown)s jobs will be queued again, with all their attempts; their history stays.",
-                count,
-            ),
-            done=lambda count: ngettext("%(count)d job is queued again.", "%(count)d jobs are queued again.", count),
-            others=_("only failed jobs and dead letters can be retried"),
-            spared=_("they were stopped by decision; filter by this status to mean them"),
-            logged=_("Retried"),
-            plain=True,
-        ),
-        Verb(
-            **_WAITING,
-            name="run_now",
-            label=pgettext_lazy("verb", "Run now"),
-            permission="jobqueue.run_job",
-            idle=_is_due,
-            asked=lambda count: ngettext("Run %(shown)s job now", "Run %(shown)s jobs now", count),
-            will=lambda count: ngettext(
-                "%(shown)s job will be due at once, if it waits for a later time.",
-                "%(shown)s jobs will be due at once; those that wait for a later time are changed.",
-                count,
-            ),
-            done=lambda count: ngettext("%(count)d job is due now.", "%(count)d jobs are due now.", count),
-            logged=_("Made due at once"),
-            plain=True,
-        ),
-        Verb(
-            **_WAITING,
-            name="reschedule",
-            label=pgettext_lazy("verb", "Reschedule"),
-            permission="jobqueue.reschedule_job",
-            idle=_has_time,
-            asked=lambda count: ngettext("Reschedule %(shown)s job", "Reschedule %(shown)s jobs", count),
-            will=lambda count: ngettext(
-                "%(shown)s job will wait until the time you give.",
-                "%(shown)s jobs will wait until the time you give.",
-                count,
-            ),
-            done=lambda count: ngettext("%(count)d job is rescheduled.", "%(count)d jobs are rescheduled.", count),
-            logged=_("Rescheduled to %(at)s"),
-        ),
-        Verb(
-            **_WAITING,
-            name="prioritise",
-            label=pgettext_lazy("verb", "Change priority"),
-            permission="jobqueue.prioritise_job",
-            idle=_has_priority,
-            asked=lambda count: ngettext(
-                "Change the priority of %(shown)s job", "Change the priority of %(shown)s jobs", count
-            ),
-            will=lambda count: ngettext(
-                "%(shown)s job will have the priority you give.",
-                "%(shown)s jobs will have the priority you give.",
-                count,
-            ),
-            done=lambda count: ngettext(
-                "%(count)d job has another priority.", "%(count)d jobs have another priority.", count
-            ),
-            logged=_("Priority changed to %(priority)s"),
-        ),
-        Verb(
-            **_WAITING,
-            name="move",
-            label=pgettext_lazy("verb", "Move to another queue"),
-            permission="jobqueue.move_job",
-            idle=_has_queue,
-            asked=lambda count: ngettext(
-                "Move %(shown)s job to another queue", "Move %(shown)s jobs to another queue", count
-            ),
-            will=lambda count: ngettext(
-                "%(shown)s job will wait in the queue you give.",
-                "%(shown)s jobs will wait in the queue you give.",
-                count,
-            ),
-            done=lambda count: ngettext("%(count)d job is moved.", "%(count)d jobs are moved.", count),
-            logged=_("Moved to the queue %(queue)s"),
-        ),
-        Verb(
-            name="cancel",
-            label=pgettext_lazy("verb", "Cancel"),
-            permission="jobqueue.cancel_job",
-            statuses=sources(Move.CANCEL),
-            usual=control.CANCELLED,
-            work=_cancel,
-            idle=_was_asked,
-            asked=lambda count: ngettext("Cancel %(shown)s job", "Cancel %(shown)s jobs", count),
-            will=lambda count: ngettext(
-                "%(shown)s job will end as failed; if it runs, it is asked to stop.",
-                "%(shown)s jobs will end as failed; those that run are asked to stop.",
-                count,
-            ),
-            done=lambda count: ngettext(
-                "%(count)d job is cancelled; if it runs, it is asked to stop.",
-                "%(count)d jobs are cancelled; those that run are asked to stop.",
-                count,
-            ),
-            others=_("they have ended already"),
-            logged=_("Cancelled"),
-            plain=True,
-        ),
-        Verb(
-            name="purge",
-            label=pgettext_lazy("verb", "Purge"),
-            permission="jobqueue.purge_job",
-            statuses=frozenset(JobStatus) - {JobStatus.IN_PROGRESS},
-            usual=control.PURGED,
-            work=_purge,
-            idle=_never,
-            asked=lambda count: ngettext("Purge %(shown)s job", "Purge %(shown)s jobs", count),
-            will=lambda count: ngettext(
-                "%(shown)s job will be deleted with its history. This cannot be undone.",
-                "%(shown)s jobs will be deleted with their history. This cannot be undone.",
-                count,
-            ),
-            done=lambda count: ngettext(
-                "%(count)d job is deleted, with its history.", "%(count)d jobs are deleted, with their history.", count
-            ),
-            others=_("they run; cancel them first"),
-            spared=_("they wait; filter by this status to mean them"),
-            logged=_("Purged"),
-            destroys=True,
-        ),
+def _amending(
+    name: str,
+    permission: str,
+    text: VerbText,
+    why_skip: Callable[[Job, Order, datetime], str | None],
+    *,
+    asks_first: bool = True,
+) -> Verb:
+    """Make a verb that changes queued jobs."""
+    return Verb(
+        name=name,
+        permission=permission,
+        text=text,
+        eligible_statuses=control.AMENDED,
+        default_statuses=control.AMENDED,
+        act=_amend,
+        why_skip=why_skip,
+        asks_first=asks_first,
     )
-}
+
+
+_ALL = (
+    Verb(
+        name="retry",
+        permission="jobqueue.retry_job",
+        text=verb_text.RETRY,
+        eligible_statuses=sources(Move.REVIVE),
+        default_statuses=control.RETRIED,
+        act=_retry,
+        asks_first=False,
+    ),
+    _amending("run_now", "jobqueue.run_job", verb_text.RUN_NOW, _is_due, asks_first=False),
+    _amending("reschedule", "jobqueue.reschedule_job", verb_text.RESCHEDULE, _has_time),
+    _amending("prioritise", "jobqueue.prioritise_job", verb_text.PRIORITISE, _has_priority),
+    _amending("move", "jobqueue.move_job", verb_text.MOVE, _has_queue),
+    Verb(
+        name="cancel",
+        permission="jobqueue.cancel_job",
+        text=verb_text.CANCEL,
+        eligible_statuses=sources(Move.CANCEL),
+        default_statuses=control.CANCELLED,
+        act=_cancel,
+        why_skip=_was_asked_to_stop,
+        asks_first=False,
+    ),
+    Verb(
+        name="purge",
+        permission="jobqueue.purge_job",
+        text=verb_text.PURGE,
+        eligible_statuses=frozenset(JobStatus) - {JobStatus.IN_PROGRESS},
+        default_statuses=control.PURGED,
+        act=_purge,
+        deletes=True,
+    ),
+)
+VERBS = {verb.name: verb for verb in _ALL}

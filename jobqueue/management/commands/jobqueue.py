@@ -1,4 +1,4 @@
-"""``manage.py jobqueue``: the operator's commands. Each subcommand lives in a module of ``jobqueue.cli``."""
+"""``manage.py jobqueue``: the operator's commands, which are in ``jobqueue.cli.commands``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.core.management.color import color_style, no_style
 from django.db.utils import Error as DatabaseError
 
-from jobqueue.cli import bulk, enqueueing, jobs, pausing, reconcile, relaying, status, why, worker, workers
 from jobqueue.cli.arguments import Help, install
+from jobqueue.cli.commands import bulk, enqueue, jobs, pause, reconcile, relay, status, why, worker, workers
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import INTERRUPTED, OK, failure
 from jobqueue.errors import JobQueueError
@@ -26,34 +26,32 @@ SUBCOMMANDS = (
     bulk.RETRY_ALL,
     bulk.CANCEL,
     bulk.PURGE,
-    pausing.PAUSE,
-    pausing.RESUME,
+    pause.PAUSE,
+    pause.RESUME,
     workers.WORKERS,
-    enqueueing.ENQUEUE,
+    enqueue.ENQUEUE,
     reconcile.RECONCILE,
-    relaying.RELAY,
+    relay.RELAY,
     worker.WORKER,
 )
 
 EPILOG = """\
 exit codes:
   0    done; in "status": all is well
-  1    some jobs were refused, or none matched; in "status": a warning; in "why": the job waits for a person
-  2    the command could not be read; in "status": an error
-  3    nothing was done, and one sentence on stderr says why
+  1    some jobs were refused, or none matched; in "status": a warning; in "why": the job needs a person to act
+  2    invalid arguments; in "status": an error
+  3    nothing was done; one sentence on stderr says why
   130  interrupted
 
-"manage.py jobqueue VERB --help" tells more of each, with examples.
+"manage.py jobqueue VERB --help" shows the options of a verb, with examples.
 """
 
 
 class Command(BaseCommand):
-    """Reads the verb, runs it, and turns what goes wrong into one sentence and an exit code."""
+    """Runs a verb. An error becomes one sentence and an exit code."""
 
-    help = (
-        "Look at the job queue, and act on it: status, list, show, why, retry, cancel, purge, pause, enqueue and more."
-    )
-    # An operator must be able to act where a check fails.
+    help = "Inspect and change the job queue: status, list, show, why, retry, cancel, purge, pause, enqueue and more."
+    # An operator must be able to act even if a check fails.
     requires_system_checks = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -77,12 +75,12 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise failure(f"The database did not answer: {error}") from error
         except RecursionError as error:
-            raise failure("What was read is nested too deeply to be shown.") from error
+            raise failure("The data is nested too deeply to be shown.") from error
         except KeyboardInterrupt:
-            self.stderr.write("\nInterrupted; what was done until then stays.")
+            self.stderr.write("\nInterrupted. Changes made so far are kept.")
             return INTERRUPTED
         except BrokenPipeError:
-            # Whoever read has seen enough. What is left in the buffer has nowhere to go.
+            # The reader has closed the pipe. The rest of the buffer is dropped.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return OK
 

@@ -1,4 +1,4 @@
-"""``manage.py runworker``: runs a worker until it is told to stop."""
+"""``manage.py runworker``: a worker that runs until it is told to stop."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.db import DatabaseError
 
 from jobqueue.cli import worker_options
 from jobqueue.cli.arguments import Help
+from jobqueue.cli.commands.worker import run
 from jobqueue.cli.console import Console
-from jobqueue.cli.worker import run
 from jobqueue.errors import JobQueueError
-from jobqueue.observe.steering import one_line
+from jobqueue.observe.terminal_safe import one_line
 
 
 class Command(BaseCommand):
-    """The checks come after the fork, which has to be first."""
+    """Runs a worker. System checks run after the fork, which must come first."""
 
-    help = "Run the jobs of the queue, under leases, until told to stop."
+    help = "Run jobs until told to stop."
     requires_system_checks = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -29,7 +29,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         worker_options.add(parser)
-        parser.add_argument("--json", action="store_true", dest="as_json", help="Write the log as JSON, line by line.")
+        parser.add_argument(
+            "--json", action="store_true", dest="as_json", help="Write the log as JSON, one object per line."
+        )
 
     def handle(self, *_: Any, **given: Any) -> None:
         console = Console(

@@ -1,4 +1,4 @@
-"""``reconcile``: whether what completed jobs did is still so."""
+"""``reconcile``: a check that what completed jobs did is still in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING
 from jobqueue.cli.values import counted, plain
 from jobqueue.handlers.registry import registry
-from jobqueue.reconciling import Discrepancy, Summary, reconcile
+from jobqueue.reconcile import Discrepancy, Summary, reconcile
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def _run(options: dict[str, Any], console: Console) -> int:
             console.line(f"{one.job_id}  {one.job_type}  {one.text}", console.style.WARNING)
 
     if not registry.reconcilers:
-        console.say("No handler offers a comparison.")
+        console.say("No handler has a reconciler.")
     summary = reconcile(tell, options["types"], console.progress)
     if console.as_json:
         console.document({**plain(summary), "discrepancies": found})
@@ -45,19 +45,19 @@ def _told(summary: Summary) -> str:
 
 RECONCILE = Subcommand(
     "reconcile",
-    "compare what completed jobs did with what is there now",
+    "check that what completed jobs did is still in place",
     """\
-It reports, and mends nothing. Of several jobs about the same thing, such as one file, only the last one is compared.
+Differences are only reported. If several jobs are about the same thing, such as a file, only the last is compared.
 
 examples:
   manage.py jobqueue reconcile
   manage.py jobqueue reconcile --type create_file --type delete_file --json
 
 exit codes:
-  0  everything that was compared is as it was left
-  1  there are discrepancies, or jobs that could not be compared
-  2  the options cannot be read
-  3  nothing was compared: an unknown type, one that offers no comparison, or no database
+  0  no discrepancies
+  1  discrepancies, or jobs that could not be compared
+  2  invalid arguments
+  3  nothing was compared: an unknown type, a type without a reconciler, or no database
 """,
     _add,
     _run,

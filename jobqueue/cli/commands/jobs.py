@@ -1,4 +1,4 @@
-"""``list`` and ``show``: which jobs there are, and all that is known of one."""
+"""``list`` and ``show``: many jobs in a table, and one job with all details."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _OF_A_LIST = (
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
-    parser.add_argument("--limit", type=number, default=50, metavar="N", help="How many jobs at most; default: 50.")
-    parser.add_argument("--order", choices=("newest", "oldest"), default="newest", help="By id; default: newest first.")
+    parser.add_argument("--limit", type=number, default=50, metavar="N", help="Show at most N jobs. Default: 50.")
+    parser.add_argument(
+        "--order", choices=("newest", "oldest"), default="newest", help="The order, by id. Default: newest first."
+    )
 
 
 def _list(options: dict[str, Any], console: Console) -> int:
@@ -49,17 +51,17 @@ def _list(options: dict[str, Any], console: Console) -> int:
     paints = {number: paint for number, row in enumerate(rows) if (paint := _paint(row, console))}
     console.table(COLUMNS, [_cells(row, now) for row in rows], paints)
     if len(rows) == options["limit"]:
-        console.say(f"There may be more than these {len(rows):,}; see --limit.")
+        console.say(f"There may be more than these {len(rows):,} jobs; see --limit.")
     return OK
 
 
 def _read(wanted: Filter, limit: int, newest_first: bool) -> list[dict[str, Any]]:
-    """Read page by page, and keep of each job what a list tells: payloads may be large."""
+    """Read page by page, and keep only what a list shows: payloads may be large."""
     rows: list[dict[str, Any]] = []
     after = None
     while len(rows) < limit:
         size = min(PAGE, limit - len(rows))
-        page = current().find(wanted, size, after, newest_first)
+        page = current().jobs.find(wanted, size, after, newest_first)
         rows += [{name: getattr(job, name) for name in _OF_A_LIST} | {"error": _error(job)} for job in page]
         if len(page) < size:
             break
@@ -103,7 +105,7 @@ def _paint(row: dict[str, Any], console: Console) -> Paint | None:
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="The job's id.")
-    parser.add_argument("--reveal", action="store_true", help="Show secrets too, which are left out otherwise.")
+    parser.add_argument("--reveal", action="store_true", help="Show secrets too; by default they are redacted.")
 
 
 def _show(options: dict[str, Any], console: Console) -> int:
@@ -159,7 +161,7 @@ def _redacted(job: JobRecord) -> dict[str, Any]:
 
 LIST = Subcommand(
     "list",
-    "list jobs, the newest first",
+    "list jobs, newest first",
     """\
 examples:
   manage.py jobqueue list --status dead_letter
@@ -167,9 +169,9 @@ examples:
   manage.py jobqueue list --error "connection refused" --limit 500 --json
 
 exit codes:
-  0  done, also where no job matches
-  2  the options cannot be read
-  3  the jobs cannot be read
+  0  done, or no job matches
+  2  invalid arguments
+  3  the jobs can't be read
 """,
     _add_list,
     _list,
@@ -177,9 +179,9 @@ exit codes:
 
 SHOW = Subcommand(
     "show",
-    "show all that is known of one job, with the history of its attempts",
+    "show all details of one job, with the history of its attempts",
     """\
-Secrets in payload, result, errors and tracebacks are shown as [redacted], unless --reveal is given.
+Secrets in the payload, result, errors and tracebacks are shown as [redacted], unless --reveal is given.
 
 examples:
   manage.py jobqueue show 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
@@ -187,7 +189,7 @@ examples:
 
 exit codes:
   0  done
-  3  there is no such job, or it cannot be read
+  3  the job does not exist, or can't be read
 """,
     _add_show,
     _show,

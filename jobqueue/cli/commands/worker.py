@@ -1,4 +1,4 @@
-"""``worker``: the same as ``manage.py runworker``, for projects in which another app has a command of that name."""
+"""``worker``: ``runworker`` under another name, for projects where another app has a command ``runworker``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
 from jobqueue.cli.hints import about_queue
 from jobqueue.observe.logs import JsonFormatter, PlainFormatter
+from jobqueue.relay.runner import runner_of
 from jobqueue.version import __version__
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.reload import run_again_on_change
@@ -27,7 +28,6 @@ from jobqueue.worker.start import (
     fit_to_database,
     fork_zygote,
     refuse_transaction,
-    relaying_of,
     supervisor_of,
     types_of,
 )
@@ -38,7 +38,7 @@ LINE = "%(asctime)s %(levelname)-7s %(message)s"
 
 
 def run(given: dict[str, Any], console: Console) -> int:
-    """Run a worker until it is told to stop: fork first, for until then nothing may have opened a connection."""
+    """Run a worker until it is told to stop. It forks first, before anything opens a connection."""
     options = worker_options.read(given)
     if worker_options.is_set(given, "reload"):
         return run_again_on_change()
@@ -66,21 +66,21 @@ def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int
 
 
 def relay(options: WorkerOptions, console: Console) -> int:
-    """Relay jobs to the shared database until told to stop: what a worker does where jobs are not to be run."""
+    """Relay jobs to the shared database until told to stop, instead of running them."""
     with _speaking(console):
-        relaying = relaying_of(options)
+        relay_runner = runner_of(options)
         with _unheard():
             _introduce(
                 [f"jobqueue {__version__}, relaying from {conf.get('DATABASE')} to {conf.get('RELAY_TO')}"], console
             )
-        status = relaying.run()
+        status = relay_runner.run()
         _drop_unsaid()
         return status
 
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Go on where there is no space for what is to be said: a full log is no reason to leave jobs waiting."""
+    """Ignore errors of a full disk: jobs are run even if messages can't be written."""
     try:
         yield
     except OSError as error:
@@ -89,7 +89,7 @@ def _unheard() -> Iterator[None]:
 
 
 def _drop_unsaid() -> None:
-    """Forget what there was no space for: else the interpreter ends with a status of its own, whatever the worker's."""
+    """Drop output that can't be written; otherwise the interpreter would replace the worker's exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -116,20 +116,20 @@ def _is_json(console: Console) -> bool:
 
 def _mention_unknown_queues(options: WorkerOptions, console: Console) -> None:
     backend = backends.current()
-    backend.pauses()  # a database that is not there, or has no tables, is told of at once
+    backend.operator.pauses()  # fails at once if there is no database, or no tables in it
     try:
         hints = [hint for name in sorted(options.queues or ()) for hint in about_queue(name)]
     except OperationalError:
-        return  # only a courtesy, and the worker mends what cannot be read
+        return  # only hints are lost, and the worker deals with unreadable rows itself
     for hint in hints:
         console.say(hint)
 
 
 @contextmanager
 def _speaking(console: Console) -> Iterator[None]:
-    """Write the log of the queue to stdout: nothing with -v 0, each job with -v 1, each beginning too with -v 2.
+    """Write the queue's log to stdout: nothing with -v 0, jobs that end with -v 1, also jobs that begin with -v 2.
 
-    Afterwards the log is as it was: a process may run several workers one after another, as tests do.
+    The logger is restored afterwards: a process may run several workers one after another, as tests do.
     """
     handler: logging.Handler = logging.NullHandler()
     level = logger.level
@@ -147,7 +147,7 @@ def _speaking(console: Console) -> Iterator[None]:
 
 WORKER = Subcommand(
     "worker",
-    "run the jobs of the queue until told to stop: the same as runworker",
+    "run jobs until told to stop; the same as runworker",
     worker_options.EPILOG,
     worker_options.add,
     run,

@@ -2,69 +2,66 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from jobqueue import conf
 from jobqueue.backends import current
-from jobqueue.backends.base import Backend
-from jobqueue.backends.outbox import Outbox
-from jobqueue.backends.sql import SqlBackend
+from jobqueue.cli import exits
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console, Paint
-from jobqueue.cli.health import (
-    Finding,
-    Level,
-    QueueState,
-    Snapshot,
-    findings,
-    level_of,
-    oldest_age,
-    queue_states,
-)
-from jobqueue.cli.values import ago, counted, plain
+from jobqueue.cli.finding_text import text
+from jobqueue.cli.values import ago, counted, length, plain
 from jobqueue.handlers.registry import registry
+from jobqueue.observe.health import Finding, Level, QueueState, Reading, exact, findings, queue_states
 from jobqueue.records.relay import Waiting
+from jobqueue.relay.outbox import waiting_in
 
 QUEUE_COLUMNS = ("queue", "level", "depth", "capacity", "delayed", "in_progress", "dead_letters", "oldest", "paused")
 TYPE_COLUMNS = ("type", "queue", "queued", "delayed", "in_progress", "dead_letters", "oldest")
 OUTBOX_COLUMNS = ("relays_to", "waiting", "oldest", "last_relayed", "out_of_reach_since")
 
 
+#: Notices are shown in the tables, but don't affect the exit code.
+EXIT_CODES = {Level.OK: exits.OK, Level.NOTICE: exits.OK, Level.WARNING: exits.WARNING, Level.ERROR: exits.ERROR}
+
+
 def _run(_options: dict[str, Any], console: Console) -> int:
     seen = _look()
-    found = findings(seen)
-    level = level_of(found)
+    found = [one for one in findings(seen) if one.level > Level.NOTICE]
+    level = max((one.level for one in found), default=Level.OK)
     if console.as_json:
         console.document(_document(seen, found, level))
     else:
         _show(seen, found, level, console)
-    return int(level)
+    return EXIT_CODES[level]
 
 
-def _look() -> Snapshot:
+def _look() -> Reading:
     backend = current()
-    return Snapshot(
-        now=backend.now(),
-        stats=backend.stats(),
-        dead_letters=backend.dead_letters(),
-        pauses=backend.pauses(),
-        workers=backend.workers(),
+    now, stats, dead_letters, pauses = (
+        backend.now(),
+        backend.jobs.stats(),
+        backend.jobs.dead_letters(),
+        backend.operator.pauses(),
+    )
+    return Reading(
+        now=now,
+        depths=exact(stats, pauses),
+        dead_letters=dead_letters,
+        pauses=pauses,
+        workers=backend.workers.all(),
         known_types=registry.names,
         capacity=conf.get("CAPACITY"),
-        outbox=_outbox(backend),
+        outbox=waiting_in(backend),
     )
 
 
-def _outbox(backend: Backend) -> Waiting | None:
-    relays = conf.get("RELAY_TO") is not None
-    return Outbox(backend).waiting() if relays and isinstance(backend, SqlBackend) else None
-
-
-def _show(seen: Snapshot, found: list[Finding], level: Level, console: Console) -> None:
+def _show(seen: Reading, found: list[Finding], level: Level, console: Console) -> None:
     paints = _paints(console)
     console.line(f"{level.word}: {_summary(seen)}", paints[level])
     for one in found:
-        console.line(f"{one.level.word}: {one.text}", paints[one.level])
+        console.line(f"{one.level.word}: {text(one, seen)}", paints[one.level])
     states = queue_states(seen)
     if states:
         console.line()
@@ -74,7 +71,7 @@ def _show(seen: Snapshot, found: list[Finding], level: Level, console: Console) 
             {number: paints[one.level] for number, one in enumerate(states) if one.level},
         )
         console.line()
-        console.table(TYPE_COLUMNS, [[str(value) for value in row.values()] for row in _types(seen, text=True)])
+        console.table(TYPE_COLUMNS, [[str(value) for value in row.values()] for row in _types(seen, as_text=True)])
     if seen.outbox is not None:
         console.line()
         console.table(OUTBOX_COLUMNS, [_outbox_row(seen.outbox, seen)])
@@ -84,14 +81,14 @@ def _show(seen: Snapshot, found: list[Finding], level: Level, console: Console) 
         console.table(("paused", "name", "since", "reason"), rows)
 
 
-def _outbox_row(outbox: Waiting, seen: Snapshot) -> list[str]:
+def _outbox_row(outbox: Waiting, seen: Reading) -> list[str]:
     moments = (outbox.oldest, outbox.relayed_at, outbox.lost_at)
     return [str(conf.get("RELAY_TO")), str(outbox.count), *(ago(one, seen.now) for one in moments)]
 
 
-def _summary(seen: Snapshot) -> str:
-    waiting = sum(row.queued for row in seen.stats)
-    running = sum(row.in_progress for row in seen.stats)
+def _summary(seen: Reading) -> str:
+    waiting = sum(row.queued for row in seen.depths)
+    running = sum(row.in_progress for row in seen.depths)
     dead = sum(row.count for row in seen.dead_letters)
     stale = len(seen.workers) - len(seen.alive)
     silent = f" ({stale} more silent)" if stale else ""
@@ -103,10 +100,15 @@ def _summary(seen: Snapshot) -> str:
 
 def _paints(console: Console) -> dict[Level, Paint]:
     style = console.style
-    return {Level.OK: style.SUCCESS, Level.WARNING: style.WARNING, Level.ERROR: style.ERROR}
+    return {
+        Level.OK: style.SUCCESS,
+        Level.NOTICE: style.SUCCESS,
+        Level.WARNING: style.WARNING,
+        Level.ERROR: style.ERROR,
+    }
 
 
-def _queue_row(state: QueueState, seen: Snapshot) -> list[str]:
+def _queue_row(state: QueueState, seen: Reading) -> list[str]:
     return [
         state.name,
         state.level.word,
@@ -115,14 +117,18 @@ def _queue_row(state: QueueState, seen: Snapshot) -> list[str]:
         str(state.delayed),
         str(state.in_progress),
         str(state.dead_letters),
-        oldest_age(state.oldest_due_at, seen.now),
+        _age(state.oldest_due_at, seen),
         "-" if state.paused is None else state.paused or "yes",
     ]
 
 
-def _types(seen: Snapshot, *, text: bool = False) -> list[dict[str, Any]]:
+def _age(oldest: datetime | None, seen: Reading) -> str:
+    return "-" if oldest is None else length(seen.now - oldest)
+
+
+def _types(seen: Reading, *, as_text: bool = False) -> list[dict[str, Any]]:
     dead = {(row.queue, row.type): row.count for row in seen.dead_letters}
-    live = {(row.queue, row.type): row for row in seen.stats}
+    live = {(row.queue, row.type): row for row in seen.depths}
     rows = []
     for queue, name in sorted({*dead, *live}, key=lambda one: (one[1], one[0])):
         row = live.get((queue, name))
@@ -132,20 +138,20 @@ def _types(seen: Snapshot, *, text: bool = False) -> list[dict[str, Any]]:
                 "type": name,
                 "queue": queue,
                 "queued": row.queued if row else 0,
-                "delayed": row.delayed if row else 0,
+                "delayed": row.queued - row.due if row else 0,
                 "in_progress": row.in_progress if row else 0,
                 "dead_letters": dead.get((queue, name), 0),
-                "oldest_due_at": oldest_age(oldest, seen.now) if text else plain(oldest),
+                "oldest_due_at": _age(oldest, seen) if as_text else plain(oldest),
             }
         )
     return rows
 
 
-def _document(seen: Snapshot, found: list[Finding], level: Level) -> dict[str, Any]:
+def _document(seen: Reading, found: list[Finding], level: Level) -> dict[str, Any]:
     return {
         "level": level.word,
         "now": plain(seen.now),
-        "findings": [{"level": one.level.word, "text": one.text} for one in found],
+        "findings": [{"level": one.level.word, "text": text(one, seen)} for one in found],
         "queues": [plain(one) | {"level": one.level.word, "share": round(one.share, 4)} for one in queue_states(seen)],
         "types": _types(seen),
         "paused": plain(seen.pauses),
@@ -166,8 +172,8 @@ STATUS = Subcommand(
     "show how full the queues are, who works on them, and what is wrong",
     """\
 A queue warns at 80 % of JOBQUEUE["CAPACITY"] waiting jobs, and is an error at 100 %. Jobs that are due
-while no worker is up, and types that no live worker or no handler knows, are warnings. Where jobs are relayed,
-it is one that they wait while the shared database is out of reach, or nobody relays them.
+while no worker is up, types that no live worker takes, and types without a handler are warnings. Where jobs are
+relayed, it is a warning if they wait because the shared database is out of reach, or because no worker relays them.
 
 examples:
   manage.py jobqueue status

@@ -1,4 +1,4 @@
-"""``why``: why a job is not running, and what to type about it."""
+"""``why``: the reasons why a job is not running, and the commands that help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobqueue.backends import current, shared
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING
-from jobqueue.cli.reasons import Reason, reasons
+from jobqueue.cli.reason_text import ReasonWithCommand, reasons
 from jobqueue.handlers.registry import registry
 from jobqueue.observe.reasons import CAP, Scene
 from jobqueue.records import JobRecord
@@ -38,19 +38,19 @@ def _run(options: dict[str, Any], console: Console) -> int:
 
 def _scene(job: JobRecord) -> Scene:
     here, further = current(), shared()
-    backend = here if further is None or here.get(job.id) else further  # else it was relayed
+    backend = here if further is None or here.jobs.get(job.id) else further  # a job that is gone here was relayed
     return Scene(
         now=backend.now(),
         job=job,
-        pauses=backend.pauses(),
-        workers=backend.workers(),
+        pauses=backend.operator.pauses(),
+        workers=backend.workers.all(),
         known_types=registry.names,
         relays_to=conf.get("RELAY_TO") if backend is here else None,
-        ahead=backend.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
+        ahead=backend.jobs.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
     )
 
 
-def _told(one: Reason) -> dict[str, Any]:
+def _told(one: ReasonWithCommand) -> dict[str, Any]:
     return {"code": one.code, "text": one.text, "command": one.command, "needs_you": one.needs_you}
 
 
@@ -62,9 +62,9 @@ example:
   manage.py jobqueue why 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
 
 exit codes:
-  0  it runs, has completed, or will run without anybody's doing
-  1  it waits for a person: paused, without a worker, ended by a wish, or a dead letter
-  3  there is no such job, or it cannot be read
+  0  the job is running, has completed, or will run without help
+  1  the job needs a person to act: it is paused, has no worker, was cancelled, or is a dead letter
+  3  the job does not exist, or can't be read
 """,
     _add,
     _run,

@@ -1,4 +1,4 @@
-"""``retry``, ``retry-all``, ``cancel`` and ``purge``: by id, or by filter once somebody agreed."""
+"""``retry``, ``retry-all``, ``cancel`` and ``purge``: many jobs, by id or, after a confirmation, by filter."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ IDS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """One thing to do to many jobs: to those of the ids, to those of a filter, and how it is told."""
+class BulkCommand:
+    """One of the commands: what it does by id and by filter, and its words."""
 
     name: str
     past: str
@@ -32,9 +32,9 @@ class Verb:
     asks_for_ids: bool = False
 
 
-_RETRY = Verb("retry", "retried", control.retry, control.retry_matching, control.retriable)
-_CANCEL = Verb("cancel", "cancelled", control.cancel, control.cancel_matching, control.cancellable)
-_PURGE = Verb("purge", "purged", control.purge, control.purge_matching, control.purgeable, asks_for_ids=True)
+_RETRY = BulkCommand("retry", "retried", control.retry, control.retry_matching, control.retriable)
+_CANCEL = BulkCommand("cancel", "cancelled", control.cancel, control.cancel_matching, control.cancellable)
+_PURGE = BulkCommand("purge", "purged", control.purge, control.purge_matching, control.purgeable, asks_for_ids=True)
 
 
 def _add_ids(parser: argparse.ArgumentParser, count: str) -> None:
@@ -42,13 +42,13 @@ def _add_ids(parser: argparse.ArgumentParser, count: str) -> None:
 
 
 def _add_care(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="Do it without asking.")
-    parser.add_argument("--dry-run", action="store_true", help="Only tell how many jobs are meant.")
+    parser.add_argument("--yes", action="store_true", help="Do not ask for confirmation.")
+    parser.add_argument("--dry-run", action="store_true", help="Only show how many jobs would be changed.")
 
 
 def _add_bulk(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
-    parser.add_argument("--limit", type=number, metavar="N", help="How many jobs at most, in order of id.")
+    parser.add_argument("--limit", type=number, metavar="N", help="Change at most N jobs, in order of id.")
     _add_care(parser)
 
 
@@ -58,27 +58,27 @@ def _add_retry(parser: argparse.ArgumentParser) -> None:
 
 def _add_ids_or_filters(parser: argparse.ArgumentParser) -> None:
     _add_ids(parser, "*")
-    parser.add_argument("--all", action="store_true", help="Mean all jobs, where no id and no filter is given.")
+    parser.add_argument("--all", action="store_true", help="Select all jobs; needed if no id and no filter is given.")
     _add_bulk(parser)
 
 
-def _run_of(verb: Verb, *, needs_filter: bool) -> Callable[[dict[str, Any], Console], int]:
+def _run_of(verb: BulkCommand, *, needs_filter: bool) -> Callable[[dict[str, Any], Console], int]:
     def run(options: dict[str, Any], console: Console) -> int:
         wanted = read_filter(options)
         ids = options.get("ids", [])
         filtered = wanted != Filter() or bool(options.get("all")) or options["limit"] is not None
         if ids and filtered:
-            raise failure(f"{verb.name} takes either ids or filters, not both; nothing was changed.")
+            raise failure(f"{verb.name} takes either ids or filters, not both. Nothing was changed.")
         if ids:
             return _by_id(verb, ids, options, console)
         if needs_filter and wanted == Filter() and not options["all"]:
-            raise failure(f"{verb.name} which jobs? Give ids or filters, or --all; nothing was changed.")
+            raise failure(f"{verb.name} needs ids, filters or --all. Nothing was changed.")
         return _by_filter(verb, verb.narrow(wanted), options, console)
 
     return run
 
 
-def _by_id(verb: Verb, ids: list[str], options: dict[str, Any], console: Console) -> int:
+def _by_id(verb: BulkCommand, ids: list[str], options: dict[str, Any], console: Console) -> int:
     if options.get("dry_run"):
         return _tell_plan(verb, len(set(ids)), console)
     if verb.asks_for_ids and not options["yes"] and not console.agrees(_question(verb, len(set(ids)))):
@@ -86,8 +86,8 @@ def _by_id(verb: Verb, ids: list[str], options: dict[str, Any], console: Console
     return _tell(verb, verb.by_id(ids, lambda done: console.progress(done, len(set(ids)))), console)
 
 
-def _by_filter(verb: Verb, wanted: Filter, options: dict[str, Any], console: Console) -> int:
-    total = current().count(wanted, options["limit"])
+def _by_filter(verb: BulkCommand, wanted: Filter, options: dict[str, Any], console: Console) -> int:
+    total = current().jobs.count(wanted, options["limit"])
     if options["dry_run"]:
         return _tell_plan(verb, total, console)
     if not total:
@@ -95,15 +95,15 @@ def _by_filter(verb: Verb, wanted: Filter, options: dict[str, Any], console: Con
         return OK
     if not options["yes"] and not console.agrees(_question(verb, total)):
         return _tell_nothing(verb, console, "Nothing was changed.")
-    # No more than was agreed to, however many came since.
+    # At most as many jobs as the user agreed to, even if more have been added.
     return _tell(verb, verb.matching(wanted, total, lambda done: console.progress(done, total)), console)
 
 
-def _question(verb: Verb, count: int) -> str:
+def _question(verb: BulkCommand, count: int) -> str:
     return f"{verb.name.capitalize()} {counted(count)}{' with history' if verb.name == 'purge' else ''}?"
 
 
-def _tell_plan(verb: Verb, count: int, console: Console) -> int:
+def _tell_plan(verb: BulkCommand, count: int, console: Console) -> int:
     if console.as_json:
         console.document({"verb": verb.name, "dry_run": True, "matching": count})
     else:
@@ -111,7 +111,7 @@ def _tell_plan(verb: Verb, count: int, console: Console) -> int:
     return OK if count else WARNING
 
 
-def _tell_nothing(verb: Verb, console: Console, *why: str) -> int:
+def _tell_nothing(verb: BulkCommand, console: Console, *why: str) -> int:
     if console.as_json:
         console.document(_document(verb, Handled()))
     for one in why:
@@ -119,7 +119,7 @@ def _tell_nothing(verb: Verb, console: Console, *why: str) -> int:
     return WARNING
 
 
-def _tell(verb: Verb, handled: Handled, console: Console) -> int:
+def _tell(verb: BulkCommand, handled: Handled, console: Console) -> int:
     if console.as_json:
         console.document(_document(verb, handled))
     else:
@@ -133,14 +133,14 @@ def _tell(verb: Verb, handled: Handled, console: Console) -> int:
     return WARNING if handled.refused else OK
 
 
-def _outcome(verb: Verb, handled: Handled) -> str:
-    """Say what became of how many; a job that runs is only asked to stop, and may complete all the same."""
+def _outcome(verb: BulkCommand, handled: Handled) -> str:
+    """Sum up the outcome. Running jobs are counted apart: they are only asked to stop, and may still complete."""
     asked, ended = len(handled.asked), len(handled.done) - len(handled.asked)
     told = f"{counted(ended)} {verb.past}" if ended or not asked else ""
     return ", ".join(filter(None, (told, f"{counted(asked, 'running job')} asked to stop" if asked else ""))) + "."
 
 
-def _document(verb: Verb, handled: Handled) -> dict[str, Any]:
+def _document(verb: BulkCommand, handled: Handled) -> dict[str, Any]:
     refused = [{"id": one.id, "reason": one.reason} for one in handled.refused]
     made = {"verb": verb.name, "dry_run": False, "done": handled.done, "refused": refused}
     return made | ({"asked": handled.asked} if verb is _CANCEL else {})
@@ -152,15 +152,15 @@ def _retry(options: dict[str, Any], console: Console) -> int:
 
 _CODES = """\
 exit codes:
-  0  done, also where no job matched
+  0  done, or no job matched
   1  some jobs were refused, or the answer was no; with --dry-run: no job matched
-  2  the options cannot be read
-  3  nothing was changed; without --yes also where nobody can be asked
+  2  invalid arguments
+  3  nothing was changed; without --yes also if stdin is not a terminal
 """
 
 RETRY = Subcommand(
     "retry",
-    "put failed jobs and dead letters back into their queues, with all their attempts",
+    "queue failed jobs and dead letters again, with all their attempts",
     f"""\
 examples:
   manage.py jobqueue retry 01J8ZQ4Y3M6V7K2N5P8R1T4W6X
@@ -173,9 +173,9 @@ examples:
 
 RETRY_ALL = Subcommand(
     "retry-all",
-    "retry all dead letters that the filters let through",
+    "retry all dead letters that match the filters",
     f"""\
-Dead letters alone, unless --status says otherwise: cancelled jobs are failed, and stay so.
+Only dead letters are retried, unless --status is given. Cancelled jobs are failed, and stay failed.
 
 examples:
   manage.py jobqueue retry-all --error "connection refused" --dry-run
@@ -203,9 +203,9 @@ examples:
 
 PURGE = Subcommand(
     "purge",
-    "delete jobs and their history; it cannot be undone",
+    "delete jobs and their history; this cannot be undone",
     f"""\
-By filter, jobs that have ended are meant; queued ones only with --status queued. What runs is never deleted.
+A filter selects jobs that have ended; queued jobs only with --status queued. Running jobs are never deleted.
 
 examples:
   manage.py jobqueue purge 01J8ZQ4Y3M6V7K2N5P8R1T4W6X

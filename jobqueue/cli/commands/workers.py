@@ -1,4 +1,4 @@
-"""``workers``: who is up, what they serve, and how busy they are."""
+"""``workers``: the workers, what they serve, and how busy they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("name", "host", "pid", "state", "version", "queues", "types", "slots"
 
 def _run(_options: dict[str, Any], console: Console) -> int:
     backend = current()
-    now, workers = backend.now(), backend.workers()
+    now, workers = backend.now(), backend.workers.all()
     alive = [one for one in workers if one.is_alive(now)]
     if console.as_json:
         document = [plain(one) | {"alive": one in alive, "state": _state(one, now)} for one in workers]
@@ -52,9 +52,9 @@ def _cells(worker: WorkerRecord, now: datetime) -> list[str]:
 
 WORKERS = Subcommand(
     "workers",
-    "list the workers: where they are, what they serve, how busy they are",
+    "list the workers, what they serve, and how busy they are",
     """\
-A worker that was not heard of for 60 seconds is silent: it died, or cannot reach the database.
+A worker without a heartbeat for 60 seconds is silent: it died, or can't reach the database.
 
 examples:
   manage.py jobqueue workers
@@ -62,8 +62,8 @@ examples:
 
 exit codes:
   0  at least one worker is up
-  1  none is
-  3  the workers cannot be read
+  1  no worker is up
+  3  the workers can't be read
 """,
     lambda _parser: None,
     _run,

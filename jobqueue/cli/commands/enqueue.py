@@ -1,4 +1,4 @@
-"""``enqueue``: one job by the name of its type."""
+"""``enqueue``: one job, by the name of its type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.cli.arguments import Subcommand, length, number
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, failure
 from jobqueue.policy.redaction import redact_text
-from jobqueue.records import Receipt
+from jobqueue.records import DraftReceipt
 
 _OPTIONS = (
     *("queue", "priority", "max_retries", "delay", "timeout", "tenant", "workspace"),
@@ -25,17 +25,21 @@ MISTAKES_SHOWN = 5
 
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("type", metavar="TYPE", help="The job type: the handler's name.")
-    parser.add_argument("payload", nargs="?", metavar="JSON", help="The payload; - reads it from stdin. Default: {}.")
-    parser.add_argument("--queue", metavar="NAME", help="The queue; default: the type's.")
-    parser.add_argument("--priority", type=number, metavar="N", help="1 runs first, 10 last; default: the type's.")
-    parser.add_argument("--delay", type=length, metavar="TIME", help="Due so much later: 90s, 5m, 2h, 3d, 1w.")
-    parser.add_argument("--timeout", type=length, metavar="TIME", help="How long an attempt may take: 90s, 5m, 2h.")
-    parser.add_argument("--max-retries", type=number, metavar="N", help="How many attempts it gets in all.")
+    parser.add_argument("payload", nargs="?", metavar="JSON", help="The payload; - reads stdin. Default: {}.")
+    parser.add_argument("--queue", metavar="NAME", help="The queue. Default: the type's.")
+    parser.add_argument("--priority", type=number, metavar="N", help="1 runs first, 10 last. Default: the type's.")
+    parser.add_argument(
+        "--delay", type=length, metavar="TIME", help="How long until the job is due: 90s, 5m, 2h, 3d, 1w."
+    )
+    parser.add_argument("--timeout", type=length, metavar="TIME", help="The time limit of an attempt: 90s, 5m, 2h.")
+    parser.add_argument("--max-retries", type=number, metavar="N", help="The total number of attempts.")
     parser.add_argument("--tenant", metavar="NAME", help="The tenant.")
     parser.add_argument("--workspace", metavar="NAME", help="The tenant's workspace.")
     key = parser.add_mutually_exclusive_group()
-    key.add_argument("--key", metavar="KEY", dest="idempotency_key", help="Once for as long as the job is kept.")
-    key.add_argument("--unique-key", metavar="KEY", help="Once while it is queued or in progress.")
+    key.add_argument(
+        "--key", metavar="KEY", dest="idempotency_key", help="The idempotency key: one job as long as it is kept."
+    )
+    key.add_argument("--unique-key", metavar="KEY", help="The unique key: one job while it is queued or in progress.")
 
 
 def _run(options: dict[str, Any], console: Console) -> int:
@@ -59,7 +63,7 @@ def _payload(text: str | None) -> object:
 
 
 def _refuse(job_type: str, error: ValidationError) -> NoReturn:
-    """Tell each mistake without the value: it may be a secret, and stderr may be a log."""
+    """Fail with the mistakes in a payload, without its values: one may be a secret, and stderr may be a log."""
     mistakes = error.errors(include_url=False, include_input=False, include_context=False)
     told = [
         f"{'.'.join(map(str, one['loc'])) or 'payload'}: {redact_text(one['msg'])}" for one in mistakes[:MISTAKES_SHOWN]
@@ -68,7 +72,7 @@ def _refuse(job_type: str, error: ValidationError) -> NoReturn:
     raise failure(f"The payload does not fit {job_type}: {'; '.join(told)}{more}. Nothing was enqueued.") from error
 
 
-def _tell(receipt: Receipt, job_type: str, console: Console) -> None:
+def _tell(receipt: DraftReceipt, job_type: str, console: Console) -> None:
     if console.as_json:
         outcome = {"id": receipt.id, "outcome": receipt.outcome.value, "payload_differs": receipt.payload_differs}
         console.document(outcome)
@@ -77,15 +81,15 @@ def _tell(receipt: Receipt, job_type: str, console: Console) -> None:
     if receipt.created:
         console.say(f"Enqueued {job_type}.", console.style.SUCCESS)
     else:
-        differs = ", and its payload differs" if receipt.payload_differs else ""
-        console.say(f"The key is taken: job {receipt.id} is there already{differs}.", console.style.WARNING)
+        differs = ", with another payload" if receipt.payload_differs else ""
+        console.say(f"Nothing was enqueued: job {receipt.id} already has this key{differs}.", console.style.WARNING)
 
 
 ENQUEUE = Subcommand(
     "enqueue",
     "enqueue a job by the name of its type",
     """\
-The id goes to stdout. Where the key is taken, it is the id of the job that has it.
+The job's id is written to stdout. If a job already has the key, it is the id of that job.
 
 examples:
   manage.py jobqueue enqueue send_welcome '{"user_id": 7}'
@@ -93,9 +97,9 @@ examples:
   generate-report | manage.py jobqueue enqueue import_report -
 
 exit codes:
-  0  done, also where a job with the key is there already
-  2  the options cannot be read
-  3  nothing was enqueued: an unknown type, a payload that does not fit, or no database
+  0  done, or a job already has the key
+  2  invalid arguments
+  3  nothing was enqueued: an unknown type, an invalid payload, or no database
 """,
     _add,
     _run,

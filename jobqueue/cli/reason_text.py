@@ -1,4 +1,4 @@
-"""Why a job is not running, as the commands tell it: the reasons of ``observe.reasons``, each with what to type."""
+"""The reasons why a job is not running, each with a command that helps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WORDING = Wording(moment, length, ago, "{:,}".format)
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason: a stable code, the sentence, what to type, and whether the job waits for a person."""
+class ReasonWithCommand:
+    """One reason: a stable code, a sentence, a command, and whether the job needs a person to act."""
 
     code: str
     text: str
@@ -25,15 +25,15 @@ class Reason:
     needs_you: bool = False
 
 
-def reasons(scene: Scene) -> list[Reason]:
-    """Say why, the reason that weighs most first; in English, as everything that the commands say."""
+def reasons(scene: Scene) -> list[ReasonWithCommand]:
+    """List the reasons, the most important first, in English like all output of the commands."""
     with translation.override(None):
         return [_told(one, scene.job) for one in observed.reasons(scene, _WORDING)]
 
 
-def _told(one: observed.Reason, job: JobRecord) -> Reason:
+def _told(one: observed.Reason, job: JobRecord) -> ReasonWithCommand:
     text = f"{one.text} Its last error: {one.error}" if one.error else one.text
-    return Reason(one.code, text, _command(one, job), one.needs_you)
+    return ReasonWithCommand(one.code, text, _command(one, job), one.needs_you)
 
 
 def _command(one: observed.Reason, job: JobRecord) -> str | None:
@@ -52,5 +52,5 @@ def _command(one: observed.Reason, job: JobRecord) -> str | None:
 
 
 def _option(name: str, value: str) -> str:
-    """Write an option to be typed: no name that somebody else made up is a command or an option of its own."""
+    """Write an option, quoted: a name from the table must not become a command or another option."""
     return f"{name}{'=' if value.startswith('-') else ' '}{quote(value)}"
