@@ -1,4 +1,4 @@
-"""The job queue in Django's admin. Imported by its autodiscovery alone: a project without the admin never meets it."""
+"""The job queue in Django's admin. Only the admin's autodiscovery imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door of the admin's pages: behind it, what other programs wrote is read even where it is not text."""
+"""Admin pages that can read rows whose texts aren't valid UTF-8."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _View = Callable[..., HttpResponseBase]
 
 
 class ReadsAnyText(_Admin):
-    """An admin of rows that any program may have written."""
+    """An admin for rows that any program may have written."""
 
     @property
     def urls(self) -> list[URLPattern]:
@@ -38,7 +38,7 @@ def _reading(view: _View) -> _View:
         with backends.current().any_text():
             response = view(request, *args, **kwargs)
             if isinstance(response, SimpleTemplateResponse):
-                response.render()  # templates read rows too
+                response.render()  # templates may read rows, too
             return response
 
     return read

@@ -1,4 +1,4 @@
-"""Entries of the admin that are pages of their own, no lists of rows: who may see them, and what frames them."""
+"""Admins with pages of their own instead of lists of rows: permissions, frame and breadcrumbs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from django.utils.formats import number_format
 from django.utils.text import capfirst
 
 from jobqueue.admin.any_text import ReadsAnyText
+from jobqueue.backends import current
+from jobqueue.handlers.registry import registry
+from jobqueue.records import Scope
 
-#: From Django 6.1 on the way to a page is a list.
+#: From Django 6.1 on, breadcrumbs are a list.
 TRAIL_IS_LIST = django.VERSION >= (6, 1)
 
-#: Nothing of what Django's own pages bring along; they have scripts for forms and actions.
+#: Without the media of Django's own pages, which have scripts for forms and actions.
 LOOKS = forms.Media(css={"all": ("jobqueue/admin.css", "jobqueue/charts.css", "jobqueue/operations.css")})
 
 Trail = Sequence[tuple[str, str]]
 
 
-class Entry(ReadsAnyText):
-    """An entry with pages to read; nothing of it is added, edited or deleted in Django's way."""
+class PageAdmin(ReadsAnyText):
+    """An admin with read-only pages: nothing can be added, changed or deleted by Django's own views."""
 
     @property
     def media(self) -> forms.Media:
@@ -49,7 +52,7 @@ class Entry(ReadsAnyText):
         return self.has_view_permission(request)
 
     def require(self, request: HttpRequest, *permissions: str) -> None:
-        """Let nobody by who may not see the pages, or lacks one of the permissions."""
+        """Raise PermissionDenied unless the user may see the pages and has the permissions."""
         if not (self.has_view_permission(request) and request.user.has_perms(permissions)):
             raise PermissionDenied
 
@@ -57,7 +60,7 @@ class Entry(ReadsAnyText):
 def page(
     of: admin.ModelAdmin[Any], request: HttpRequest, template: str, title: str, trail: Trail = (), /, **context: Any
 ) -> HttpResponse:
-    """Answer with a page in the admin's frame; ``trail`` leads to it from the entry on."""
+    """Render a page in the admin's frame; ``trail`` are the breadcrumbs below the app's."""
     app = reverse("admin:app_list", args=[of.opts.app_label], current_app=of.admin_site.name)
     framed = {
         **of.admin_site.each_context(request),
@@ -72,16 +75,22 @@ def page(
     return TemplateResponse(request, template, framed)
 
 
-def entry(of: admin.ModelAdmin[Any]) -> tuple[str, str]:
-    """The step of a trail that leads to an entry's first page."""
+def breadcrumb(of: admin.ModelAdmin[Any]) -> tuple[str, str]:
+    """The breadcrumb of an admin's first page."""
     return address(of, "changelist"), str(capfirst(of.opts.verbose_name_plural))
 
 
 def address(of: admin.ModelAdmin[Any], name: str, *args: str) -> str:
-    """Say where a page of an entry is."""
+    """Return the URL of a page of an admin."""
     return reverse(f"admin:{of.opts.app_label}_{of.opts.model_name}_{name}", args=args, current_app=of.admin_site.name)
 
 
+def known_queues() -> set[str]:
+    """Return the queues that handlers name, and those that are paused."""
+    paused = {pause.name for pause in current().operator.pauses() if pause.scope is Scope.QUEUE}
+    return {"default", *(one.options.queue for one in registry), *paused}
+
+
 def counted(count: int, capped: bool = False) -> str:
-    """Write a count as people do, and whether there are more."""
+    """Format a count, with a plus sign if there are more."""
     return f"{number_format(count, force_grouping=True)}{'+' if capped else ''}"

@@ -1,4 +1,4 @@
-"""How values look: statuses, moments, lengths of time and errors. What may hold a secret is redacted here."""
+"""The display of values: statuses, times, durations and errors. Texts are redacted here."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext, ngettext, npgettext
 
 from jobqueue.clock import SYSTEM
-from jobqueue.observe.steering import harmless
+from jobqueue.observe.terminal_safe import harmless
 from jobqueue.policy.redaction import redact_beginning, redact_text
 from jobqueue.states import JobStatus
 
-#: A shape each, so that colour is not the only signal.
+#: A sign for each, so that colour is not the only signal.
 SIGNS = {
     JobStatus.QUEUED: "○",
     JobStatus.IN_PROGRESS: "▶",
@@ -31,7 +31,7 @@ SIGNS = {
 
 
 class _Away(NamedTuple):
-    """How far away in one unit, with a ``%`` for ``timesince``; ``npgettext_lazy`` would cost 34 kB for each."""
+    """A distance in one unit, for ``timesince``, which uses ``%``. Each ``npgettext_lazy`` would take 34 kB."""
 
     worded: Callable[[int], str]
 
@@ -39,7 +39,7 @@ class _Away(NamedTuple):
         return self.worded(values["num"]) % values
 
 
-#: The units once more, for how far away a moment is: in some languages they are inflected then.
+#: The units after "in" and before "ago": some languages inflect them there.
 _AWAY = {
     "year": _Away(lambda num: npgettext("how far away", "%(num)d year", "%(num)d years", num)),
     "month": _Away(lambda num: npgettext("how far away", "%(num)d month", "%(num)d months", num)),
@@ -50,14 +50,14 @@ _AWAY = {
 }
 _MINUTE = timedelta(minutes=1)
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
-#: From the year 1 on, so many seconds end before the year 10,000.
+#: As many seconds as fit between the years 1 and 10,000.
 _LONGEST = 300_000_000_000
-#: More of a text is not for reading, and would only keep the browser busy.
+#: Longer texts are cut: nobody reads them, and they slow the browser down.
 LONGEST_SHOWN = 100_000
 
 
 def badge(status: str, label: str) -> SafeString:
-    """Show a status as sign and word."""
+    """Show a status as a sign and a word."""
     return format_html(
         '<span class="jq-status jq-{}"><span class="jq-sign" aria-hidden="true">{}</span>{}</span>',
         status.replace("_", "-"),
@@ -67,16 +67,16 @@ def badge(status: str, label: str) -> SafeString:
 
 
 def length(value: timedelta, units: dict[str, Any] | None = None) -> str:
-    """Say how long, in the largest unit that fits."""
+    """Format a duration in the largest unit that fits."""
     if value < _MINUTE:
         seconds = int(value.total_seconds())
         return ngettext("%(count)d second", "%(count)d seconds", seconds) % {"count": seconds}
-    # Counted from where the longest there is still ends before the year 10,000.
+    # From the year 1, so that even the longest duration ends before the year 10,000.
     return timesince(_LONG_AGO, _LONG_AGO + value, time_strings=units, depth=1)
 
 
 def duration(seconds: float | None) -> str:
-    """Say how long an attempt took, to the precision people care for."""
+    """Format the duration of an attempt; short ones more precisely."""
     if seconds is None or not 0 <= seconds < _LONGEST:  # another program may have written anything there
         return ""
     if seconds < 1:
@@ -86,13 +86,23 @@ def duration(seconds: float | None) -> str:
     return length(timedelta(seconds=seconds))
 
 
+def elapsed(begin: datetime, end: datetime) -> timedelta:
+    """Return the time between two moments; zero if clocks that disagree put the end first."""
+    return max(end - begin, timedelta(0))
+
+
+def took(begin: datetime, end: datetime) -> str:
+    """Format the duration between two times."""
+    return duration(elapsed(begin, end).total_seconds())
+
+
 def percent(share: float) -> float:
-    """Write a share in percent; rounded down, for one failure among many thousands is no 100 %."""
+    """Convert a share to percent, rounded down: with one failure among thousands it is less than 100."""
     return floor(share * 1000 + 1e-9) / 10
 
 
 def ago(moment: datetime, now: datetime | None = None) -> str:
-    """Say how far a moment is from now."""
+    """Format how long ago a time was, or how far ahead it is."""
     now = now or SYSTEM.now()
     if moment > now:
         return gettext("in %(length)s") % {"length": length(moment - now, _AWAY)}
@@ -100,38 +110,38 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 
 
 def exactly(moment: datetime) -> str:
-    """Write a moment out, in the reader's time zone."""
+    """Format a time in full, in the current time zone."""
     local = timezone.localtime(moment) if settings.USE_TZ else moment
     return f"{local:%Y-%m-%d %H:%M:%S %Z}"
 
 
 def near(moment: datetime, words: str) -> SafeString:
-    """Show words about a moment, with the moment itself behind them."""
+    """Show words about a time, with the time itself as a tooltip."""
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exactly(moment), words)
 
 
 def at(moment: datetime) -> SafeString:
-    """Show a moment by itself."""
+    """Show a time in full."""
     return format_html('<time datetime="{}">{}</time>', moment.isoformat(), exactly(moment))
 
 
 def in_full(moment: datetime, now: datetime | None = None) -> SafeString:
-    """Show a moment and its distance."""
+    """Show a time in full, and how far away it is."""
     return format_html('{} <span class="jq-quiet">{}</span>', at(moment), ago(moment, now))
 
 
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
-    """A text without its secrets, and without what would turn its writing around; a long one is cut."""
+    """Redact a text, replace its control characters, and cut it if it is long."""
     shown, is_all = redact_beginning(text, LONGEST_SHOWN, secrets)
     return harmless(shown) if is_all else f"{harmless(shown)}…"
 
 
 def text_block(text: str, secrets: Iterable[str] = ()) -> SafeString:
-    """Show a text as it stands, without the secrets it may have picked up."""
+    """Show a preformatted text, redacted."""
     return format_html('<pre class="jq-block" tabindex="0">{}</pre>', clean(text, secrets))
 
 
 def first_line(text: str | None) -> str:
-    """Show where an error begins; it is redacted whole, for a secret may go over the line's end."""
+    """Return the first line of an error. The whole text is redacted first: a secret may span lines."""
     lines = redact_text(text or "").strip().splitlines()
     return lines[0] if lines else ""

@@ -1,4 +1,4 @@
-"""Where the admin's pages lead to each other; an address is empty where the site has no such page."""
+"""Links between the admin's pages. A link is empty if the site has no such page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.records import Filter
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The pages of one site, which goes by this name."""
+    """The links of the admin site with this name."""
 
     site: str
 
@@ -41,4 +41,4 @@ class Links:
             address = reverse(f"admin:jobqueue_{page}", args=[quote(one) for one in ids], current_app=self.site)
         except NoReverseMatch:
             return ""
-        return f"{address}?{urlencode(query)}" if query else address
+        return f"{address}?{urlencode(query, errors='replace')}" if query else address

@@ -1,1 +1,1 @@
-"""What the admin's own templates need of the job queue."""
+"""Template tags for the admin."""

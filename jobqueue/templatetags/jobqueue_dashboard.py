@@ -1,4 +1,4 @@
-"""The dashboard on the app's own page in the admin, which is Django's and asks nobody of us for its figures."""
+"""The dashboard as a template tag, for the app's index page, which Django's own view renders."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ register = template.Library()
 
 @register.inclusion_tag("jobqueue/admin/dashboard/board.html", takes_context=True)
 def dashboard(context: dict[str, Any]) -> dict[str, Any]:
-    """Show the dashboard, to whom may see it, where the site has one."""
-    # The site is asked for its entry: a project without the admin loads this library too, and must not meet ours.
+    """Render the dashboard, if the site has it and the user may see it."""
+    # The admin must not be imported here: Django loads this library even in projects without the admin.
     request = context["request"]
     site = getattr(request.resolver_match.func, "admin_site", None)
     if site is None or not site.is_registered(Dashboard):

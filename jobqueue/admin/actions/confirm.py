@@ -1,4 +1,4 @@
-"""The question before a verb: how many jobs of which status it means, and whether the answer agrees to as many."""
+"""The confirmation of a verb: how many jobs it affects, and whether the user agreed to that many."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SALT = "jobqueue.admin.actions.confirm"
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """How many jobs a verb means, by status, and which it leaves alone, with the reason.
+class AffectedJobs:
+    """The number of jobs that a verb affects, by status, and which it leaves alone and why.
 
-    ``part`` says that only a part of the table was looked at, so that there may be more.
+    ``part`` says that only a part of the table was searched, so that there may be more.
     """
 
     found: Counter[str]
@@ -40,22 +40,22 @@ class Tally:
 
     @property
     def expected(self) -> int:
-        """How many an agreement is for; one more than the cap stands for any number."""
+        """The number that the user agrees to. One more than the cap stands for any larger number."""
         return min(self.found.total(), CAP + 1)
 
     @property
     def is_large(self) -> bool:
-        """Whether they are too many for a request."""
+        """Return whether they are too many for one request."""
         return self.part or self.expected > min(BATCH, CAP)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is certainly nothing to do."""
+        """Return whether there is certainly nothing to do."""
         return not self.expected and not self.part
 
     @property
     def shown(self) -> str:
-        """The number as people write it; with a sign where there may be more."""
+        """The formatted number, with a plus sign if there may be more."""
         return counted(min(self.expected, CAP), self.part or self.expected > CAP)
 
     @property
@@ -67,55 +67,61 @@ class Tally:
         ]
 
 
-def tally_of_rows(verb: Verb, statuses: Sequence[str]) -> Tally:
-    """Count jobs that were selected one by one."""
+def affected_rows(verb: Verb, statuses: Sequence[str]) -> AffectedJobs:
+    """Count the jobs that a user selected."""
     found = Counter(statuses)
-    left = Counter({status: count for status, count in found.items() if not verb.fits(status)})
+    left = Counter({status: count for status, count in found.items() if not verb.accepts(status)})
     words = [f"{label} ({left[status]})" for status, label in STATUS_LABELS if left[status]]
-    return Tally(found - left, [(get_text_list(words, gettext("and")), str(verb.others))] if words else [])
+    return AffectedJobs(
+        found - left, [(get_text_list(words, gettext("and")), str(verb.text.not_eligible))] if words else []
+    )
 
 
-def tally_of_filter(verb: Verb, wanted: Filter) -> Tally:
-    """Count what a filter lets through, each status up to the cap; what is left alone is named, and not counted."""
-    taken = verb.taken(wanted)
+def affected_by_filter(verb: Verb, wanted: Filter) -> AffectedJobs:
+    """Count the jobs that match a filter, each status up to the cap. Jobs left alone are not counted."""
+    taken = verb.statuses_in(wanted)
     counts = {status: results.counted(replace(wanted, statuses=frozenset({status}))) for status in sorted(taken)}
     found = Counter({status.value: one.found + one.more for status, one in counts.items()})
     named = wanted.statuses or frozenset(JobStatus)
     left = [
-        (_labels(named - verb.statuses), str(verb.others)),
-        (_labels((named & verb.statuses) - taken), str(verb.spared)),
+        (_labels(named - verb.eligible_statuses), str(verb.text.not_eligible)),
+        (_labels((named & verb.eligible_statuses) - taken), str(verb.text.not_default)),
     ]
-    return Tally(found, [(labels, why) for labels, why in left if labels], any(one.part for one in counts.values()))
+    return AffectedJobs(
+        found, [(labels, why) for labels, why in left if labels], any(one.is_part for one in counts.values())
+    )
 
 
 def _labels(statuses: frozenset[JobStatus]) -> str:
     return get_text_list([str(label) for status, label in STATUS_LABELS if status in statuses], gettext("and"))
 
 
-def agreed(request: HttpRequest, tally: Tally) -> bool:
-    """Say whether the user agreed to at least as many as there are now."""
+def agreed(request: HttpRequest, affected: AffectedJobs) -> bool:
+    """Return whether the user agreed to at least as many jobs as there are now."""
     expected = request.POST.get("expected", "")
-    agreed_to = int(expected) if expected.isdecimal() and len(expected) < 10 else 0  # no digits without end
-    return is_answer(request) and tally.expected <= agreed_to
+    agreed_to = (
+        int(expected) if expected.isdecimal() and len(expected) < 10 else 0
+    )  # int() is slow for very many digits
+    return is_answer(request) and affected.expected <= agreed_to
 
 
 def is_answer(request: HttpRequest) -> bool:
-    """Say whether a form comes from the page that asks."""
+    """Return whether a form comes from the confirmation page."""
     return request.POST.get("confirmed") == "yes"
 
 
 def holds_nul(wanted: Filter) -> bool:
-    """Say whether a filter asks for what no text of a database can be, and what Postgres would not be asked for."""
+    """Return whether a filter contains a NUL, which Postgres rejects."""
     return "\\u0000" in json.dumps(filter_to_json(wanted))
 
 
 def sealed(wanted: Filter, back: str) -> str:
-    """Write a filter for a form, so that what comes back is what was asked about: moments and all."""
+    """Sign a filter and the URL to return to, for a hidden field of the form."""
     return signing.dumps([filter_to_json(wanted), back], salt=_SALT, compress=True)
 
 
 def unsealed(text: str) -> tuple[Filter, str]:
-    """Read what ``sealed`` wrote, and nothing else."""
+    """Read what ``sealed`` signed. Raises BadRequest."""
     try:
         wanted, back = signing.loads(text, salt=_SALT)
         return filter_from_json(wanted), str(back)

@@ -1,4 +1,4 @@
-"""Retrying a job with another payload: the box it is edited in, what will change, and only then the retry."""
+"""The retry of a job with another payload: its form, the review of the changes, and the retry."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf, control, foreign_json
 from jobqueue.admin.actions.confirm import is_answer
-from jobqueue.admin.actions.forms import Reason
+from jobqueue.admin.actions.forms import ReasonForm
 from jobqueue.admin.actions.mixin import LOOKS, ActionsMixin
 from jobqueue.admin.actions.redacted_edit import NotRestored, differences, restored
 from jobqueue.admin.actions.verbs import VERBS, tell_gone, tell_left_alone
-from jobqueue.admin.base import entry, page
+from jobqueue.admin.base import breadcrumb, page
 from jobqueue.errors import JobQueueError, PayloadInvalid, PayloadRefused, PayloadUnfit
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.models import Job
@@ -31,18 +31,18 @@ from jobqueue.orders import error_told, log, together, worded
 from jobqueue.policy.redaction import redact_data, redact_text, secret_values
 
 PERMISSION = "jobqueue.edit_job"
-#: As much text as a browser's box and a request take with ease.
+#: How many characters a text area and a request handle well.
 LONGEST_EDITED = 250_000
 CHANGES_SHOWN = 200
 
 
 class NotEdited(Exception):
-    """A job's payload cannot be edited here; the words say why."""
+    """A job's payload can't be edited here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What is edited: the payload as of today's version, whole and as it may be shown."""
+class EditablePayload:
+    """A payload to edit, upgraded to the current version: in full, and redacted as text."""
 
     job: Job
     kind: JobType
@@ -55,16 +55,16 @@ class Subject:
         return self.job.updated_at.isoformat()
 
 
-def subject_of(job: Job) -> Subject:
-    """Read what there is to edit; raise NotEdited, with the reason, where there is nothing."""
-    if not VERBS["retry"].fits(job.status):
+def editable_payload(job: Job) -> EditablePayload:
+    """Read the payload of a job. Raises NotEdited with the reason if it can't be edited."""
+    if not VERBS["retry"].accepts(job.status):
         raise NotEdited(gettext("Only the payload of failed jobs and dead letters can be edited."))
     if job.type not in registry.names:
-        told = gettext("This release has no handler for the type %(type)s, so nothing could check a payload of it.")
+        told = gettext("This release has no handler for the type %(type)s, so its payloads can't be checked.")
         raise NotEdited(told % {"type": job.type})
     kind = registry.get(job.type)
     if not kind.editable:
-        raise NotEdited(gettext("Payloads of the type %(type)s are not to be edited.") % {"type": job.type})
+        raise NotEdited(gettext("Payloads of the type %(type)s can't be edited.") % {"type": job.type})
     row = Job.objects.using(conf.get("DATABASE")).filter(pk=job.pk)
     text = row.values_list(Cast("payload", TextField()), flat=True).first()
     try:
@@ -76,15 +76,15 @@ def subject_of(job: Job) -> Subject:
     shown = json.dumps(redact_data(payload), indent=2, ensure_ascii=False)
     if len(shown) > LONGEST_EDITED:
         raise NotEdited(gettext("The payload is too long to be edited here."))
-    return Subject(job, kind, payload, shown.encode(errors="backslashreplace").decode())
+    return EditablePayload(job, kind, payload, shown.encode(errors="backslashreplace").decode())
 
 
 def _not_read() -> NotEdited:
-    return NotEdited(gettext("The payload cannot be read by this release, so it cannot be edited."))
+    return NotEdited(gettext("This release can't read the payload, so it can't be edited."))
 
 
-class PayloadForm(Reason):
-    """The payload as JSON text, and why it is changed."""
+class PayloadForm(ReasonForm):
+    """The payload as JSON, and the reason for the change."""
 
     field_order = ("payload", "why")
 
@@ -95,23 +95,21 @@ class PayloadForm(Reason):
         widget=forms.Textarea(
             attrs={"rows": 20, "spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "wrap": "soft"}
         ),
-        help_text=_("JSON. A hidden value, shown as [redacted], stays what it is unless you write another one."),
+        help_text=_("JSON. A hidden value, shown as [redacted], is kept unless you replace it."),
     )
     seen = forms.CharField(widget=forms.HiddenInput)
 
-    def __init__(self, subject: Subject, data: Any = None) -> None:
+    def __init__(self, subject: EditablePayload, data: Any = None) -> None:
         super().__init__(data, initial={"payload": subject.shown, "seen": subject.seen})
         self.subject = subject
-        #: What will be stored: as it was written, with its hidden values; and as its type's form makes it.
+        #: What will be stored: as the user wrote it, with its hidden values; and as the payload type dumps it.
         self.whole: Any = None
         self.stored: Any = None
 
     def clean(self) -> dict[str, Any]:
         if self.cleaned_data.get("seen") != self.subject.seen:
-            # Else the hidden values of one payload could be put into another.
-            raise ValidationError(
-                gettext("The job has changed since this page was opened. Go back, and open it again.")
-            )
+            # Otherwise the hidden values of one payload could end up in another.
+            raise ValidationError(gettext("The job has changed since you opened this page. Go back and open it again."))
         return self.cleaned_data
 
     def clean_payload(self) -> str:
@@ -126,38 +124,38 @@ class PayloadForm(Reason):
         except PayloadRefused as error:
             raise ValidationError(redact_text(error_told(error), secret_values(self.whole))) from error
         if not differences(self.subject.payload, self.stored):
-            raise ValidationError(gettext("This is the payload that it has. To run it again as it is, use “Retry”."))
+            raise ValidationError(gettext("The payload is unchanged. To run the job again with it, use “Retry”."))
         return text
 
 
 def _read(text: str) -> Any:
-    """Read JSON that a person wrote; say where it is none."""
+    """Read JSON that a person wrote. Raises ValidationError with the place of a mistake."""
 
     def refuse(constant: str) -> NoReturn:
         raise ValidationError(gettext("%(constant)s is not JSON.") % {"constant": constant})
 
     if foreign_json.obstacle(text, makes_numbers=False):
-        raise ValidationError(gettext("It is nested too deeply."))
+        raise ValidationError(gettext("The JSON is nested too deeply."))
     if foreign_json.obstacle(text):
-        raise ValidationError(gettext("It holds a number that is too long."))
+        raise ValidationError(gettext("The JSON holds a number that is too long."))
     try:
         return json.loads(text, parse_constant=refuse)
     except json.JSONDecodeError as error:
-        told = gettext("This is not JSON: look at line %(line)d, column %(column)d.")
+        told = gettext("This is not valid JSON: see line %(line)d, column %(column)d.")
         raise ValidationError(told % {"line": error.lineno, "column": error.colno}) from error
     except ValueError as error:
-        raise ValidationError(gettext("It holds a number that is too long.")) from error
+        raise ValidationError(gettext("The JSON holds a number that is too long.")) from error
 
 
 class EditPayload(ActionsMixin):
-    """An admin of jobs that are retried with another payload, too."""
+    """An admin of jobs with a page to retry a job with another payload."""
 
     def edit_address(self, request: HttpRequest, job: Job) -> str:
-        """Say where the payload of a job is edited; nothing, if not by this user, or not at all."""
+        """Return the URL where this user can edit the payload of a job, or an empty string."""
         if not request.user.has_perm(PERMISSION):
             return ""
         known = job.type in registry.names and registry.get(job.type).editable
-        return self._address("edit", job.pk) if known and VERBS["retry"].fits(job.status) else ""
+        return self._address("edit", job.pk) if known and VERBS["retry"].accepts(job.status) else ""
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_edit"
@@ -165,7 +163,7 @@ class EditPayload(ActionsMixin):
         return [own, *super().get_urls()]
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the box; on a POST say what would change; once that is agreed to, retry with it."""
+        """Show the form, then the changes for confirmation, then retry the job."""
         if request.method not in ("GET", "HEAD", "POST"):
             return HttpResponseNotAllowed(["GET", "POST"])
         if not (request.user.has_perm(PERMISSION) and self.has_view_permission(request)):
@@ -176,7 +174,7 @@ class EditPayload(ActionsMixin):
             tell_gone(request, VERBS["retry"], job_id)
             return HttpResponseRedirect(self._address("changelist"))
         try:
-            subject = subject_of(job)
+            subject = editable_payload(job)
         except NotEdited as reason:
             messages.error(request, str(reason))
             return HttpResponseRedirect(self._address("change", job.pk))
@@ -185,12 +183,12 @@ class EditPayload(ActionsMixin):
             return self._show(request, subject, form)
         return self._store(request, subject, form) if is_answer(request) else self._review(request, subject, form)
 
-    def _show(self, request: HttpRequest, subject: Subject, form: PayloadForm) -> HttpResponse:
+    def _show(self, request: HttpRequest, subject: EditablePayload, form: PayloadForm) -> HttpResponse:
         return self._page(
             request, subject, "jobqueue/admin/edit.html", gettext("Retry with another payload"), form=form
         )
 
-    def _review(self, request: HttpRequest, subject: Subject, form: PayloadForm) -> HttpResponse:
+    def _review(self, request: HttpRequest, subject: EditablePayload, form: PayloadForm) -> HttpResponse:
         found = differences(subject.payload, form.stored)
         return self._page(
             request,
@@ -203,7 +201,7 @@ class EditPayload(ActionsMixin):
             why=form.cleaned_data["why"],
         )
 
-    def _store(self, request: HttpRequest, subject: Subject, form: PayloadForm) -> HttpResponse:
+    def _store(self, request: HttpRequest, subject: EditablePayload, form: PayloadForm) -> HttpResponse:
         job, why = subject.job, form.cleaned_data["why"]
         message = gettext("Retried with another payload")
         try:
@@ -214,13 +212,15 @@ class EditPayload(ActionsMixin):
             messages.error(request, redact_text(error_told(error), secret_values(form.whole)))
             return HttpResponseRedirect(self._address("change", job.pk))
         if handled.done:
-            messages.success(request, gettext("The job is queued again, with another payload."))
+            messages.success(request, gettext("The job is queued again with another payload."))
         tell_left_alone(request, worded(handled.refused))
         return HttpResponseRedirect(self._where_it_is(request, job))
 
-    def _page(self, request: HttpRequest, subject: Subject, template: str, title: str, **context: Any) -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, subject: EditablePayload, template: str, title: str, **context: Any
+    ) -> HttpResponse:
         back = self._address("change", subject.job.pk)
-        trail = [entry(self), (back, str(subject.job))]
+        trail = [breadcrumb(self), (back, str(subject.job))]
         here = self._address("edit", subject.job.pk)
         shared = {"media": LOOKS, "job": subject.job, "back": back, "address": here}
         return page(self, request, template, title, trail, **shared, **context)

@@ -1,4 +1,4 @@
-"""Verbs in the admin's pages: actions of a list, buttons of a job, and the question before; each a POST of its own."""
+"""The verbs in the admin's pages: actions of a list, buttons of a job's page, and the confirmation page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue import conf
 from jobqueue.admin.actions import confirm, forms
-from jobqueue.admin.actions.verbs import VERBS, Verb, operate, tell_gone
+from jobqueue.admin.actions.verbs import VERBS, Verb, execute, tell_gone
 from jobqueue.admin.any_text import ReadsAnyText
-from jobqueue.admin.base import entry, page
-from jobqueue.admin.dashboard.snapshot import takes
+from jobqueue.admin.base import breadcrumb, known_queues, page
 from jobqueue.admin.search import results
 from jobqueue.backends import current
 from jobqueue.control import BATCH
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 else:
     from dalf.admin import DALFModelAdmin
 
-    # What it brings to the page are files of its app.
+    # Only if it is installed: its media are static files of its app.
     _Admin = DALFModelAdmin if apps.is_installed("dalf") else admin.ModelAdmin
 
 IDS_SHOWN = 20
@@ -55,13 +53,13 @@ def _action(name: str, description: Any) -> Callable[..., HttpResponse | None]:
 
 def _permission(name: str) -> Callable[..., bool]:
     def has_permission(_self: ActionsMixin, request: HttpRequest) -> bool:
-        return VERBS[name].allowed(request)
+        return VERBS[name].is_allowed(request)
 
     return has_permission
 
 
 class ActionsMixin(ReadsAnyText, _Admin):
-    """An admin of jobs with an operator's verbs; each checks its own permission where it is done."""
+    """An admin of jobs with an operator's verbs. Each request checks the verb's permission."""
 
     retry = _action("retry", _("Retry selected jobs"))
     run_now = _action("run_now", _("Run selected jobs now"))
@@ -80,18 +78,18 @@ class ActionsMixin(ReadsAnyText, _Admin):
     has_purge_permission = _permission("purge")
 
     def verbs_for(self, request: HttpRequest, job: Job) -> list[Verb]:
-        """List what this user can do to this job."""
+        """List the verbs that this user can use on this job."""
         offered = [VERBS[str(name)] for name in self.actions or ()]
-        return [verb for verb in offered if verb.allowed(request) and verb.fits(job.status)]
+        return [verb for verb in offered if verb.is_allowed(request) and verb.accepts(job.status)]
 
     def wanted(self, request: HttpRequest) -> Filter:
-        """Say what the list shows, as a filter. Raises BadQuery."""
+        """Return the filter of the list. Raises BadQuery."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
         wrap, name = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
         verbs = [str(verb) for verb in self.actions or ()]
-        # Before those of a job, whose quoted id never has such an underscore.
+        # Before the URLs of a job: a quoted id never begins with this underscore.
         everything = [
             path(
                 f"_everything/{verb}/",
@@ -112,15 +110,15 @@ class ActionsMixin(ReadsAnyText, _Admin):
         return reverse(name, args=[quote(job_id) for job_id in ids], current_app=self.admin_site.name)
 
     def _require(self, request: HttpRequest, verb: Verb) -> None:
-        if not (verb.allowed(request) and self.has_view_permission(request)):
+        if not (verb.is_allowed(request) and self.has_view_permission(request)):
             raise PermissionDenied
 
     # The list
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        # Django would call an action without permission no action at all, and send the user back as if it had been one.
+        # Django ignores an action without permission, and redirects as if nothing was wrong.
         for name in request.POST.getlist("action"):
-            if name in VERBS and not VERBS[name].allowed(request):
+            if name in VERBS and not VERBS[name].is_allowed(request):
                 raise PermissionDenied
         if any("\0" in job_id for job_id in request.POST.getlist(ACTION_CHECKBOX_NAME)):
             raise BadRequest("An id holds a NUL.")
@@ -132,20 +130,20 @@ class ActionsMixin(ReadsAnyText, _Admin):
             return self.act_on(request, verb, self.wanted(request), request.get_full_path())
         rows = dict(queryset.values_list("pk", "status"))
         selected = list(dict.fromkeys(request.POST.getlist(ACTION_CHECKBOX_NAME)))
-        tally = confirm.tally_of_rows(verb, list(rows.values()))
+        affected = confirm.affected_rows(verb, list(rows.values()))
         form = forms.form_of(verb, request, answered=confirm.is_answer(request))
-        if not (confirm.agreed(request, tally) and form.is_valid()):
+        if not (confirm.agreed(request, affected) and form.is_valid()):
             kept = [("action", verb.name), ("select_across", "0"), *((ACTION_CHECKBOX_NAME, one) for one in selected)]
             here = request.get_full_path()
-            return self._ask(request, verb, tally, form, address=here, back=here, kept=kept, ids=list(rows))
+            return self._ask(request, verb, affected, form, address=here, back=here, kept=kept, ids=list(rows))
         gone = [job_id for job_id in selected if job_id not in rows]
-        operate(request, forms.order_of(verb, request, form), list(rows), gone)
+        execute(request, forms.order_of(verb, request, form), list(rows), gone)
         return None
 
-    # Everything that a filter lets through
+    # All jobs that match a filter
 
     def everything_view(self, request: HttpRequest, verb_name: str) -> HttpResponse:
-        """Take the answer of the page that asks, with the filter it asked about."""
+        """Handle the confirmation page's answer, with the filter that it was about."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         self._require(request, VERBS[verb_name])
@@ -153,25 +151,26 @@ class ActionsMixin(ReadsAnyText, _Admin):
         return self.act_on(request, VERBS[verb_name], wanted, back)
 
     def act_on(self, request: HttpRequest, verb: Verb, wanted: Filter, back: str = "") -> HttpResponse:
-        """Do a verb to all that a filter lets through, once the user has seen how many those are and agreed.
+        """Apply a verb to all jobs that match a filter, after the user has confirmed their number.
 
-        Any view may call it for a POST. The page that asks posts to ``everything_view``; a few are done in the request,
-        which then leads ``back`` (to the list, if nothing is said); more become a job, to whose page the user is sent.
+        Any view may call this for a POST. The confirmation page posts to ``everything_view``. Up to a batch of jobs
+        are changed in the request, which then redirects to ``back``, by default the list. For more jobs, a background
+        job is enqueued, and the request redirects to its page.
         """
         self._require(request, verb)
         if confirm.holds_nul(wanted):
             raise BadRequest("The filter holds a NUL.")
         back = back or self._address("changelist")
-        tally = confirm.tally_of_filter(verb, wanted)
+        affected = confirm.affected_by_filter(verb, wanted)
         form = forms.form_of(verb, request, answered=confirm.is_answer(request))
-        if not (confirm.agreed(request, tally) and form.is_valid()):
+        if not (confirm.agreed(request, affected) and form.is_valid()):
             address, kept = self._address(f"everything_{verb.name}"), [("sealed", confirm.sealed(wanted, back))]
-            return self._ask(request, verb, tally, form, address=address, back=back, kept=kept)
+            return self._ask(request, verb, affected, form, address=address, back=back, kept=kept)
         order = forms.order_of(verb, request, form)
-        ids = [] if tally.is_large else _found(verb, wanted)
-        if tally.is_large or len(ids) > BATCH:
+        ids = [] if affected.is_large else _found(verb, wanted)
+        if affected.is_large or len(ids) > BATCH:
             return self._start(request, order, wanted, back)
-        operate(request, order, ids, spared=lambda job: own_kind(job, wanted))
+        execute(request, order, ids, spared=lambda job: own_kind(job, wanted))
         return HttpResponseRedirect(back)
 
     def _start(self, request: HttpRequest, order: Order, wanted: Filter, back: str) -> HttpResponse:
@@ -181,20 +180,20 @@ class ActionsMixin(ReadsAnyText, _Admin):
             messages.error(request, error_told(error))
             return HttpResponseRedirect(back)
         if receipt.created:
-            messages.success(
-                request, gettext("This is done in the background, by this job; its page shows how far it is.")
-            )
+            messages.success(request, gettext("This job does it in the background. Its progress is shown here."))
         else:
-            messages.info(request, gettext("The same is being done already, by this job."))
+            messages.info(request, gettext("This job is already doing the same."))
         if not _is_served(receipt.id):
-            messages.warning(request, gettext("No live worker runs such jobs: it waits until one is started."))
+            messages.warning(
+                request, gettext("No live worker runs jobs of this type. The job waits until one is started.")
+            )
         name = f"admin:{self.opts.app_label}_job_change"
         return HttpResponseRedirect(reverse(name, args=[quote(receipt.id)], current_app=self.admin_site.name))
 
     # One job
 
     def verb_view(self, request: HttpRequest, object_id: str, verb_name: str) -> HttpResponse:
-        """Do one verb to one job; one that is not plain asks first."""
+        """Apply a verb to one job. Some verbs ask first."""
         verb = VERBS[verb_name]
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -204,46 +203,46 @@ class ActionsMixin(ReadsAnyText, _Admin):
         if job is None:
             tell_gone(request, verb, job_id)
             return HttpResponseRedirect(self._address("changelist"))
-        tally = confirm.tally_of_rows(verb, [job.status])
-        form = forms.form_of(verb, request, answered=verb.plain or confirm.is_answer(request))
-        if not ((verb.plain or confirm.agreed(request, tally)) and form.is_valid()):
+        affected = confirm.affected_rows(verb, [job.status])
+        form = forms.form_of(verb, request, answered=not verb.asks_first or confirm.is_answer(request))
+        if not ((not verb.asks_first or confirm.agreed(request, affected)) and form.is_valid()):
             here, back = self._address(verb.name, job.pk), self._address("change", job.pk)
-            return self._ask(request, verb, tally, form, address=here, back=back, ids=[job.pk])
-        operate(request, forms.order_of(verb, request, form), [job.pk])
+            return self._ask(request, verb, affected, form, address=here, back=back, ids=[job.pk])
+        execute(request, forms.order_of(verb, request, form), [job.pk])
         return HttpResponseRedirect(self._where_it_is(request, job))
 
     def _where_it_is(self, request: HttpRequest, job: Job) -> str:
-        """Say where to go after a change: to the job's page, or to the list, where it has none here any more."""
+        """Return where to go after a change: the job's page, or the list if it no longer has one here."""
         is_there = self.get_object(request, job.pk) is not None
         return self._address("change", job.pk) if is_there else self._address("changelist")
 
-    # The question before
+    # The confirmation page
 
     def _ask(
         self,
         request: HttpRequest,
         verb: Verb,
-        tally: confirm.Tally,
-        form: forms.Reason,
+        affected: confirm.AffectedJobs,
+        form: forms.ReasonForm,
         *,
         address: str,
         back: str,
         kept: Sequence[tuple[str, str]] = (),
         ids: Sequence[str] = (),
     ) -> HttpResponse:
-        number = {"count": tally.expected, "shown": tally.shown}
-        asked = verb.asked(tally.expected) % number
+        number = {"count": affected.expected, "shown": affected.shown}
+        asked = verb.text.question(affected.expected) % number
         question = gettext("%(question)s?") % {"question": asked}
-        answer = [*kept, ("confirmed", "yes"), ("expected", str(tally.expected))]
+        answer = [*kept, ("confirmed", "yes"), ("expected", str(affected.expected))]
         context = {
             "media": LOOKS,
             "verb": verb,
-            "tally": tally,
-            "will": verb.will(tally.expected) % number,
+            "affected": affected,
+            "will": verb.text.effect(affected.expected) % number,
             "asked": asked,
             "form": form,
-            "queues": form.known_queues() if isinstance(form, forms.Moving) else (),
-            "in_background": tally.is_large and not ids,
+            "queues": sorted(known_queues()) if isinstance(form, forms.MoveForm) else (),
+            "in_background": affected.is_large and not ids,
             "at_once": BATCH,
             "address": address,
             "kept": answer,
@@ -251,21 +250,20 @@ class ActionsMixin(ReadsAnyText, _Admin):
             "shown": ids[:IDS_SHOWN],
             "not_shown": len(ids) - IDS_SHOWN,
         }
-        return page(self, request, "jobqueue/admin/confirm.html", question, [entry(self)], **context)
+        return page(self, request, "jobqueue/admin/confirm.html", question, [breadcrumb(self)], **context)
 
 
 def _found(verb: Verb, wanted: Filter) -> list[str]:
-    """Find the ids of what is meant, the oldest first; one more than a batch tells that there are more."""
-    if not verb.taken(wanted):
+    """Find the ids of the jobs, the oldest first, up to one more than a batch."""
+    if not verb.statuses_in(wanted):
         return []
-    rows = Job.objects.using(conf.get("DATABASE"))
-    return results.find(rows.all(), verb.meant(wanted), oldest_first=True)[: BATCH + 1]
+    return results.find(verb.narrowed(wanted), oldest_first=True)[: BATCH + 1]
 
 
 def _is_served(job_id: str) -> bool:
-    """Say whether a live worker takes the job that carries a large order out."""
+    """Return whether a live worker takes the job of a large order."""
     backend = current()
-    found, now = backend.get(job_id), backend.now()
+    found, now = backend.jobs.get(job_id), backend.now()
     return found is not None and any(
-        takes(one, found.queue, found.type) and one.is_alive(now) for one in backend.workers()
+        one.takes(found.queue, found.type) and one.is_alive(now) for one in backend.workers.all()
     )

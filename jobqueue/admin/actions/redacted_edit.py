@@ -1,4 +1,4 @@
-"""Hidden values while a payload is edited: they never leave the server, and stay what they were unless overwritten."""
+"""Hidden values in an edited payload. They never leave the server, and are kept unless replaced."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LONGEST_SHOWN = 300
 
 
 class NotRestored(Exception):
-    """A hidden value stands where nobody can say which one is meant; its words name the place."""
+    """It is unclear which hidden value is meant; the message names the place."""
 
 
 def restored(written: Any, original: Any) -> Any:
-    """Put the hidden values of a payload back into what was made of its redacted form.
+    """Put the hidden values of a payload back into its edited, redacted form.
 
-    Raises NotRestored where one was moved or is part of what was changed, and where it would come to light: under a
-    name that is not hidden, everybody could read it.
+    Raises NotRestored if a hidden value was moved or is part of a change, or if it would become visible: under a
+    name that isn't redacted, everybody could read it.
     """
     whole = _restored(written, redact_data(original), original, "")
     if not _same(redact_data(whole), redact_data(written)):
-        raise NotRestored(gettext("A hidden value would come to light. Leave it under the name that hides it."))
+        raise NotRestored(gettext("A hidden value would become visible. Leave it under its name, which hides it."))
     return whole
 
 
@@ -46,7 +46,7 @@ def _restored(written: Any, shown: Any, original: Any, place: str) -> Any:
 
 
 def _restored_items(written: list[Any], shown: list[Any], original: list[Any], place: str) -> list[Any]:
-    """Restore a list: what is unchanged in its place, or moved as it was; of what was changed, one item at a time."""
+    """Restore a list. Items may be moved unchanged; a single item may be changed in place."""
     before, after = list(map(_canonical, shown)), list(map(_canonical, written))
     same_length = len(before) == len(after)
     changed = {index for index, text in enumerate(after) if not same_length or text != before[index]}
@@ -71,14 +71,16 @@ def _restored_items(written: list[Any], shown: list[Any], original: list[Any], p
 
 def _fresh(value: Any, place: str) -> Any:
     if REDACTED in json.dumps(value):
-        told = gettext("%(place)s holds %(redacted)s, and nobody can say which hidden value is meant: write it out.")
+        told = gettext(
+            "%(place)s contains %(redacted)s, but it is unclear which hidden value is meant. Write the value out."
+        )
         raise NotRestored(told % {"place": place or gettext("The payload"), "redacted": REDACTED})
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place in which two payloads differ; ``None`` is nothing."""
+    """A place where two payloads differ; ``None`` is an absent value."""
 
     place: str
     was: str | None
@@ -86,7 +88,7 @@ class Difference:
 
 
 def differences(old: Any, new: Any) -> list[Difference]:
-    """List what changes, place by place, without a hidden value; that one changed is said."""
+    """List the changes by place. Hidden values are not shown, only that they changed."""
     return list(_differences(old, new, redact_data(old), redact_data(new), ""))
 
 
@@ -111,7 +113,7 @@ def _differences(old: Any, new: Any, was: Any, will: Any, place: str) -> Iterato
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare JSON: 1 is not true, and the order of keys does not matter."""
+    """Compare JSON values: 1 differs from true, and the order of keys doesn't matter."""
     return _canonical(one) == _canonical(other)
 
 

@@ -1,7 +1,7 @@
-"""Charts as SVG, drawn here: values in, markup out, each with its legend and the same figures as a table.
+"""Charts as SVG, each with a legend and a table of its values.
 
-No style stands in the markup, as a strict policy for content demands: colours come with classes from ``charts.css``,
-and a texture, dashes or a mark of its own tells each series apart from the others where there are no colours.
+The markup has no inline styles, because a strict content security policy forbids them. Colours come from classes in
+``charts.css``. Textures, dashes and marks distinguish the series without colours.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from jobqueue.admin.dashboard.scales import Moments, Scale
 
 WIDTH, HEIGHT = 360, 180
 TOP, RIGHT, BOTTOM = 10, 12, 22
-#: About how wide a character of an axis is.
+#: The approximate width of a character of an axis.
 CHARACTER = 6.6
-#: What is drawn over the colour of each series in turn, in squares of six by six.
+#: The texture of each series, in squares of six by six.
 TEXTURES = ("", "M-1 1L1-1M0 6L6 0M5 7L7 5", "M0 0L6 6M0 6L6 0M-1 1L1-1M5 7L7 5", "M0 3H6", "M1 1.5H3M4 4.5H6")
 DASHES = ("", "5 3", "1.5 2.5")
-#: Around a point that has no neighbours: a circle, a square, a triangle.
+#: The mark of a single point: a circle, a square, a triangle.
 MARKS = ("m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0", "m-2-2h4v4h-4z", "m-2.5 2h5l-2.5-4.5z")
 NOTHING = "-"
 
@@ -31,7 +31,7 @@ Values = Sequence[float | None]
 
 
 class Series(NamedTuple):
-    """One kind of value, one for each span; ``None`` where nothing is known. Its name is its class."""
+    """A series with a value for each span, ``None`` if unknown. Its name is its CSS class."""
 
     name: str
     label: str
@@ -40,7 +40,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """What a chart shows. ``name`` is its own on the page, ``say`` writes a value, ``empty`` is said where none is."""
+    """A chart. ``name`` is unique on the page, ``say`` formats a value, ``empty`` is the text without values."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Chart:
 
 
 class _Frame(NamedTuple):
-    """The part of the picture that has the values; what is left of it is for their axis."""
+    """The plot area of the picture. The value axis is left of it."""
 
     left: float
 
@@ -64,7 +64,7 @@ class _Frame(NamedTuple):
 
 
 def bars(chart: Chart) -> SafeString:
-    """Draw the series on top of each other, a bar for each span."""
+    """Draw a stacked bar for each span."""
     frame, swatch = _frame(chart), '<rect class="jq-s-{}" width="20" height="10" fill="{}"/>'
     swatches = [format_html(swatch, one.name, _fill(chart, place)) for place, one in enumerate(chart.series)]
     some = any(value for one in chart.series for value in one.values)
@@ -72,12 +72,12 @@ def bars(chart: Chart) -> SafeString:
 
 
 def lines(chart: Chart) -> SafeString:
-    """Draw a line for each series, broken where nothing is known."""
+    """Draw a line for each series, broken where values are unknown."""
     return _lines(chart, filled=False)
 
 
 def areas(chart: Chart) -> SafeString:
-    """Draw lines, with the area below the first."""
+    """Draw a line for each series, and the area below the first."""
     return _lines(chart, filled=True)
 
 
@@ -94,7 +94,7 @@ def _lines(chart: Chart, *, filled: bool) -> SafeString:
 
 
 def sparkline(values: Sequence[float | None], label: str) -> SafeString:
-    """Draw small bars without axes; the label says what they are and what matters of them."""
+    """Draw small bars without axes; the label describes them."""
     known = [value or 0 for value in values]
     most, step = max(known, default=0), 100 / max(len(known), 1)
     path = "".join(
@@ -143,7 +143,7 @@ def _stacks(chart: Chart, frame: _Frame) -> SafeString:
                 continue
             foot = tops[column]
             sums[column] += value
-            # One dead letter among ten thousand jobs is to be seen all the same.
+            # Even one dead letter among ten thousand jobs must be visible.
             tops[column] = min(frame.y(chart.scale.share(sums[column])), foot - 1)
             path += f"M{_n(frame.x((column + 0.05) / number))} {_n(foot)}h{_n(width)}V{_n(tops[column])}h{_n(-width)}z"
         paths.append((series.name, _fill(chart, place), path))
@@ -151,7 +151,7 @@ def _stacks(chart: Chart, frame: _Frame) -> SafeString:
 
 
 def _line(chart: Chart, frame: _Frame, values: Values, mark: str) -> tuple[str, str, str]:
-    """Make the path of a line, of the area below it, and of the marks where it has but one point."""
+    """Make the paths of a line, of the area below it, and of the marks of single points."""
     path = area = alone = ""
     foot, number = _n(frame.y(0)), max(len(values), 1)
     for run in _runs(values):
@@ -166,7 +166,7 @@ def _line(chart: Chart, frame: _Frame, values: Values, mark: str) -> tuple[str, 
 
 
 def _runs(values: Values) -> Iterator[list[tuple[int, float]]]:
-    """Take the known values apart where others lie between them."""
+    """Split the values into runs of known ones."""
     run: list[tuple[int, float]] = []
     for at, value in enumerate((*values, None)):
         if value is not None:
@@ -185,7 +185,7 @@ def _stroke(name: str, place: int, path: str, marks: str) -> SafeString:
     return format_html(stroke, name, dashes, path, name, marks)
 
 
-# What is around them
+# The frame
 
 
 def _frame(chart: Chart) -> _Frame:
@@ -212,7 +212,7 @@ def _figure(chart: Chart, frame: _Frame, marks: SafeString, swatches: Sequence[S
 
 
 def _described(chart: Chart) -> str:
-    """Say in words what the picture shows at a glance."""
+    """Describe the picture in words."""
     first, last = chart.moments.labels[0], chart.moments.labels[-1]
     said = [gettext("From %(first)s to %(last)s.") % {"first": first, "last": last}]
     for series in chart.series:
@@ -229,7 +229,7 @@ def _axes(chart: Chart, frame: _Frame) -> SafeString:
     times = [(frame.x(share), label) for share, label in chart.moments.ticks]
     down = [f"M{_n(x)} {foot}v4" for x, _label in times]
     rows = ((_n(frame.left - 6), _n(y + 4), label) for y, label in steps)
-    # A label in the corner would leave the picture.
+    # A label in the corner would be cut off.
     columns = ((_n(x), HEIGHT - 5, label) for x, label in times if frame.left <= x <= WIDTH - RIGHT - 6)
     return format_html(
         '<path class="jq-rule" fill="none" stroke="currentColor" d="{}"/>'
@@ -246,7 +246,7 @@ def _nothing(chart: Chart, frame: _Frame) -> SafeString:
 
 
 def _columns(chart: Chart, frame: _Frame) -> SafeString:
-    """Lay a column without ink over each span that has something, so that a pointer finds its figures."""
+    """Make an invisible column over each span with values, to show them as a tooltip."""
     number = max(len(chart.moments.labels), 1)
     width = (frame.x(1) - frame.x(0)) / number
     column = (
@@ -269,7 +269,7 @@ def _found(chart: Chart, at: int) -> list[str]:
 
 
 def _table(chart: Chart) -> SafeString:
-    """Write the figures down, the latest first."""
+    """Make the table of values, the latest first."""
     rows = (
         (label, *(NOTHING if value is None else chart.say(value) for value in values))
         for label, *values in zip(chart.moments.labels, *(one.values for one in chart.series), strict=True)
@@ -293,5 +293,5 @@ def _id(chart: Chart, part: str) -> str:
 
 
 def _n(value: float) -> str:
-    """Write a coordinate, to a tenth."""
+    """Format a coordinate, rounded to a tenth."""
     return f"{value:.1f}".removesuffix(".0")

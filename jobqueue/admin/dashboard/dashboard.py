@@ -1,4 +1,4 @@
-"""The dashboard: a page that says at a glance how the queue is, and the same in pieces for a page that is open."""
+"""The dashboard: a page with the state of the queue, and a view that sends its changes to an open page."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from jobqueue.admin.base import LOOKS, Entry, address, page
+from jobqueue.admin.base import LOOKS, PageAdmin, address, page
 from jobqueue.admin.dashboard import scales
-from jobqueue.admin.dashboard.panels import WINDOW_LABELS, parts
+from jobqueue.admin.dashboard.panels import WINDOW_LABELS, panels
 from jobqueue.admin.dashboard.snapshot import Asked, Snapshot, look
 from jobqueue.admin.search.query import spelled
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Dashboard
-from jobqueue.observe.figures import WINDOWS
+from jobqueue.observe.metrics import WINDOWS
 from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
-#: The entries that are lists of jobs.
+#: The models with lists of jobs.
 LISTS = ("job", "deadletter")
-#: How many seconds an open page waits before it asks again.
+#: The interval, in seconds, at which an open page asks for changes.
 EVERY = 5
 
 
 @admin.register(Dashboard)
-class DashboardAdmin(Entry):
-    """The dashboard; its list is the page."""
+class DashboardAdmin(PageAdmin):
+    """The dashboard, in place of a change list."""
 
     @property
     def media(self) -> Media:
         return LOOKS + Media(js=[Script("jobqueue/dashboard.js", defer=True)])  # type: ignore[list-item]
 
     def get_urls(self) -> list[URLPattern]:
-        # These alone: there are no rows to be shown, added or deleted.
+        # Only these: there are no rows to show, add or delete.
         view, name = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
         return [
             path("", view(self.changelist_view), name=f"{name}_changelist"),
@@ -57,23 +57,23 @@ class DashboardAdmin(Entry):
 
     @method_decorator(require_safe)
     def live_view(self, request: HttpRequest) -> HttpResponse:
-        """Answer with the parts that are not as the page has them; it names those it has by their digests."""
+        """Return the panels that have changed. The page sends the digests of those that it has."""
         self.require(request)
         seen = look(Asked.of(request.GET))
         known = request.GET.get("known", "").split(",")
         changed = {
-            part.name: {"digest": part.digest, "html": part.body}
-            for part in parts(seen, self._address)
-            if part.digest not in known
+            panel.name: {"digest": panel.digest, "html": panel.body}
+            for panel in panels(seen, self._address)
+            if panel.digest not in known
         }
         return JsonResponse({"at": _time(seen), "parts": changed}, headers={"Cache-Control": "no-store"})
 
     def board(self, request: HttpRequest) -> dict[str, Any]:
-        """Gather what the page shows, for whoever may see it."""
+        """Return the context of the page."""
         asked = Asked.of(request.GET)
         seen = look(asked)
         return {
-            "parts": parts(seen, self._address),
+            "panels": panels(seen, self._address),
             "asked": asked,
             "windows": [
                 (label, f"?{asked._replace(window=WINDOWS[name]).query}", name == asked.window.name)
@@ -90,22 +90,24 @@ class DashboardAdmin(Entry):
         }
 
     def _address(self, model: str, **names: str) -> str:
-        """Say where another entry is that shows what is named; a site need not have it."""
+        """Return the URL of another admin's page, filtered, or an empty string if the site doesn't have it."""
         try:
             there = reverse(f"admin:{self.opts.app_label}_{model}_changelist", current_app=self.admin_site.name)
         except NoReverseMatch:
             return ""
         query = {"q": spelled(_filter(**names))} if model in LISTS and names else names
-        return f"{there}?{urlencode(query)}" if query else there
+        # Other programs may have stored text that has no UTF-8.
+        return f"{there}?{urlencode(query, errors='replace')}" if query else there
 
 
-def _filter(status: str = "", type: str = "", queue: str = "") -> Filter:  # noqa: A002 - the columns' names
+def _filter(status: str = "", type: str = "", queue: str = "", id: str = "") -> Filter:  # noqa: A002 - columns
     statuses = frozenset({JobStatus(status)}) if status else frozenset()
-    return Filter(statuses=statuses, types=frozenset({type} - {""}), queues=frozenset({queue} - {""}))
+    types, queues, ids = (frozenset({one} - {""}) for one in (type, queue, id))
+    return Filter(statuses=statuses, types=types, queues=queues, ids=ids)
 
 
 def _names(column: str, seen: Snapshot) -> list[str]:
-    """List the names to choose from: those that the code knows, those in the figures, and the one asked for."""
+    """List the names to choose from: those in the code, in the metrics, and in the URL."""
     of_code: dict[str, Iterable[str]] = {
         "type": registry.names,
         "queue": ["default", *(one.options.queue for one in registry)],

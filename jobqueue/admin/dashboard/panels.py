@@ -1,4 +1,4 @@
-"""The parts of the dashboard, each a piece of markup of its own, so that what changed can be sent alone."""
+"""The panels of the dashboard, each with its own markup, so that changed ones can be sent alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from jobqueue.admin.base import counted
 from jobqueue.admin.dashboard import scales
 from jobqueue.admin.dashboard.charts import NOTHING, Chart, Series, areas, bars, lines
 from jobqueue.admin.dashboard.snapshot import Snapshot
-from jobqueue.admin.dashboard.warnings import Address, findings
+from jobqueue.admin.dashboard.warnings import Address, warnings
 from jobqueue.admin.search.results import CAP
-from jobqueue.observe.figures import Point, Times
+from jobqueue.observe.metrics import Point, Times
 from jobqueue.records import Depth, Share
 from jobqueue.states import JobStatus
 
-#: More is not read, and would push everything else off the page.
+#: The limits of the lists, which must not push the rest off the page.
 FINDINGS_SHOWN = 20
 ROWS_SHOWN = 50
 
-#: How attempts end, the most welcome first: so they stand on each other in the bars.
+#: How attempts end, the best first. The bars are stacked in this order.
 OUTCOMES = (
     ("completed", pgettext_lazy("how attempts ended", "completed")),
     ("retried", pgettext_lazy("how attempts ended", "retried")),
@@ -45,8 +45,8 @@ MINUTE = timedelta(minutes=1)
 Points = Sequence[Point]
 
 
-class Part(NamedTuple):
-    """One part: its own name on the page, its heading, its markup, and whether it needs all of the width."""
+class Panel(NamedTuple):
+    """One panel: its id on the page, heading and markup, and whether it takes the whole width."""
 
     name: str
     title: str
@@ -55,12 +55,12 @@ class Part(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Stands for the markup: another one has another."""
+        """A hash of the markup."""
         return blake2b(self.body.encode(), digest_size=8).hexdigest()
 
 
 class Tile(NamedTuple):
-    """One figure with its name, what else there is to say of it, and where there is more."""
+    """One figure with its label, a note and a link."""
 
     label: str
     value: str
@@ -68,23 +68,23 @@ class Tile(NamedTuple):
     address: str = ""
 
 
-class Row(NamedTuple):
-    """One type or one queue: what waits and runs of it now, and what happened to it in the window."""
+class ShareRow(NamedTuple):
+    """One type or queue: its jobs now, and what happened in the window."""
 
     name: str
     address: str
     cells: tuple[str, ...]
 
 
-def parts(seen: Snapshot, address: Address) -> tuple[Part, ...]:
-    """Make all parts, in the order of the page."""
-    found = findings(seen, address)
+def panels(seen: Snapshot, address: Address) -> tuple[Panel, ...]:
+    """Make all panels, in the order of the page."""
+    found = warnings(seen.health, address)
     shown, more = found[:FINDINGS_SHOWN], max(len(found) - FINDINGS_SHOWN, 0)
     of_window = str(WINDOW_LABELS[seen.asked.window.name])
     return (
-        Part("findings", gettext("Needs attention"), _rendered("findings", findings=shown, more=more), is_wide=True),
-        Part("now", gettext("Now"), _rendered("tiles", tiles=_now(seen, address)), is_wide=True),
-        Part("window", of_window, _rendered("tiles", tiles=_past(seen)), is_wide=True),
+        Panel("findings", gettext("Needs attention"), _rendered("findings", findings=shown, more=more), is_wide=True),
+        Panel("now", gettext("Now"), _rendered("tiles", tiles=_now(seen, address)), is_wide=True),
+        Panel("window", of_window, _rendered("tiles", tiles=_past(seen)), is_wide=True),
         *_charts(seen),
         _shares("types", gettext("By type"), "type", seen.figures.by_type, seen, address),
         _shares("queues", gettext("By queue"), "queue", seen.figures.by_queue, seen, address),
@@ -137,10 +137,10 @@ def _percent(share: float | None) -> str:
 # Charts
 
 
-def _charts(seen: Snapshot) -> Iterator[Part]:
+def _charts(seen: Snapshot) -> Iterator[Panel]:
     points, window = seen.figures.points, seen.figures.window
     moments = scales.moments([one.begins_at for one in points], window.span)
-    # Most of thousands of figures are alike, and each is written twice.
+    # Many values are equal, and each is formatted twice.
     number, brief = cache(scales.number), cache(scales.brief)
 
     def counts(name: str, title: str, empty: str, series: Sequence[Series], values: Iterable[float]) -> Chart:
@@ -151,20 +151,20 @@ def _charts(seen: Snapshot) -> Iterator[Part]:
         scale = scales.seconds(_known(series))
         return Chart(name=name, title=title, moments=moments, scale=scale, say=brief, series=series, empty=empty)
 
-    nothing, no_end = gettext("Nothing was counted."), gettext("Nothing ended.")
+    nothing, no_end = gettext("No data."), gettext("No job ended.")
     rates, depth = _rates(points, window.span), _depths(points)
     ages = [Series("oldest", gettext("oldest due job"), [one.oldest for one in points])]
     waited, ran = _percentiles([one.waited for one in points]), _percentiles([one.ran for one in points])
     stacked = [sum(getattr(one, name) for name, _label in OUTCOMES) / (window.span / MINUTE) for one in points]
-    yield _part(counts("throughput", gettext("Ended per minute"), no_end, rates, stacked), bars)
-    yield _part(counts("depth", gettext("Depth"), nothing, depth, _known(depth)), areas)
-    yield _part(times("waited", gettext("Waiting time"), gettext("Nothing was started."), waited), lines)
-    yield _part(times("ran", gettext("Running time"), no_end, ran), lines)
-    yield _part(times("oldest", gettext("Age of the oldest due job"), nothing, ages), areas)
+    yield _panel(counts("throughput", gettext("Ended per minute"), no_end, rates, stacked), bars)
+    yield _panel(counts("depth", gettext("Depth"), nothing, depth, _known(depth)), areas)
+    yield _panel(times("waited", gettext("Waiting time"), gettext("No job was started."), waited), lines)
+    yield _panel(times("ran", gettext("Running time"), no_end, ran), lines)
+    yield _panel(times("oldest", gettext("Age of the oldest due job"), nothing, ages), areas)
 
 
-def _part(chart: Chart, draw: Callable[[Chart], SafeString]) -> Part:
-    return Part(chart.name, chart.title, draw(chart))
+def _panel(chart: Chart, draw: Callable[[Chart], SafeString]) -> Panel:
+    return Panel(chart.name, chart.title, draw(chart))
 
 
 def _known(series: Iterable[Series]) -> list[float]:
@@ -193,15 +193,15 @@ def _percentiles(times: Sequence[Times]) -> list[Series]:
 # Tables
 
 
-def _shares(name: str, title: str, column: str, shares: Sequence[Share], seen: Snapshot, address: Address) -> Part:
-    """Put what happened to each type or queue beside what waits and runs of it now; the most frequent come first."""
+def _shares(name: str, title: str, column: str, shares: Sequence[Share], seen: Snapshot, address: Address) -> Panel:
+    """Show for each type or queue its jobs now and what happened in the window, the most frequent first."""
     past = {share.name: share for share in shares}
     live: dict[str, list[Depth]] = {}
     for depth in seen.depths:
         live.setdefault(getattr(depth, column), []).append(depth)
     names = list(dict.fromkeys(chain(past, sorted(live))))
     rows = [
-        Row(
+        ShareRow(
             one,
             address("dashboard", **{"window": seen.asked.window.name, **seen.asked.names, column: one}),
             (*_cells_now(live.get(one, [])), *_cells_past(past.get(one))),
@@ -211,7 +211,7 @@ def _shares(name: str, title: str, column: str, shares: Sequence[Share], seen: S
     heads = [gettext("queued"), gettext("in progress"), *(label for _name, label in OUTCOMES)]
     heads += [gettext("success"), gettext("mean running time")]
     context = {"title": title, "name": name, "heads": heads, "rows": rows, "more": len(names) > ROWS_SHOWN}
-    return Part(name, title, _rendered("shares", **context), is_wide=True)
+    return Panel(name, title, _rendered("shares", **context), is_wide=True)
 
 
 def _cells_now(rows: Sequence[Depth]) -> tuple[str, str]:

@@ -13,9 +13,11 @@ from django.http import QueryDict
 from jobqueue.admin.search.results import CAP
 from jobqueue.backends import current
 from jobqueue.handlers.options import NAME_LENGTH
-from jobqueue.observe.figures import WINDOWS, Figures, Window, depths, figures
-from jobqueue.records import Depth, Filter, Pause, Scope, WorkerRecord, WorkerState
+from jobqueue.observe.health import Reading
+from jobqueue.observe.metrics import WINDOWS, Figures, Window, depths, figures
+from jobqueue.records import Depth, Filter, PauseRecord, Scope, WorkerRecord
 from jobqueue.records.metric import MOST_GROUPS
+from jobqueue.relay.outbox import waiting_in
 from jobqueue.states import JobStatus
 
 
@@ -50,7 +52,7 @@ def _name(given: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was read; the depths, the workers and the pauses are those that what was asked for has to do with."""
+    """What was read; the depths and the workers are those that what was asked for has to do with."""
 
     asked: Asked
     now: datetime
@@ -58,8 +60,8 @@ class Snapshot:
     groups_left_out: bool
     dead_letters: int
     workers: Sequence[WorkerRecord]
-    pauses: Sequence[Pause]
     figures: Figures
+    health: Reading
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -68,7 +70,7 @@ class Snapshot:
 
     @property
     def capped(self) -> bool:
-        """Whether more is queued than was counted."""
+        """Return whether more is queued than was counted."""
         return self.groups_left_out or any(one.capped for one in self.depths)
 
     @property
@@ -81,16 +83,26 @@ class Snapshot:
 def look(asked: Asked) -> Snapshot:
     """Read everything; with as many questions however much there is."""
     backend = current()
-    live = depths()
+    every, now, workers = depths(), backend.now(), backend.workers.all()
+    in_part = len(every) >= MOST_GROUPS
+    wanted = [one for one in every if asked.queue in ("", one.queue) and asked.type in ("", one.type)]
     return Snapshot(
         asked=asked,
-        now=backend.now(),
-        depths=[one for one in live if asked.queue in ("", one.queue) and asked.type in ("", one.type)],
-        groups_left_out=len(live) >= MOST_GROUPS,
-        dead_letters=backend.count(_dead_letters(asked), CAP + 1),
-        workers=[one for one in backend.workers() if _serves(one, asked.queue, asked.type)],
-        pauses=[one for one in backend.pauses() if _concerns(one, asked)],
+        now=now,
+        depths=wanted,
+        groups_left_out=in_part,
+        dead_letters=backend.jobs.count(_dead_letters(asked), CAP + 1),
+        workers=[one for one in workers if one.serves(asked.queue or None, asked.type or None)],
         figures=figures(asked.window, asked.queue, asked.type),
+        # All workers: that none of them serves what was asked for does not mean that none is up.
+        health=Reading(
+            now=now,
+            depths=wanted,
+            pauses=[one for one in backend.operator.pauses() if _concerns(one, asked)],
+            workers=workers,
+            in_part=in_part,
+            outbox=waiting_in(backend),
+        ),
     )
 
 
@@ -99,15 +111,5 @@ def _dead_letters(asked: Asked) -> Filter:
     return Filter(statuses=frozenset({JobStatus.DEAD_LETTER}), queues=queues, types=types)
 
 
-def _concerns(pause: Pause, asked: Asked) -> bool:
+def _concerns(pause: PauseRecord, asked: Asked) -> bool:
     return {Scope.QUEUE: asked.queue, Scope.TYPE: asked.type}[pause.scope] in ("", pause.name)
-
-
-def takes(worker: WorkerRecord, queue: str = "", type_name: str = "") -> bool:
-    """Say whether a worker takes jobs of such a queue and type, as far as they are named: one that stops takes none."""
-    return worker.state is WorkerState.RUNNING and _serves(worker, queue, type_name)
-
-
-def _serves(worker: WorkerRecord, queue: str, type_name: str) -> bool:
-    in_queue = worker.queues is None or queue in ("", *worker.queues)
-    return in_queue and type_name in ("", *worker.types)

@@ -1,31 +1,23 @@
-"""What is not as it should be, in words, each with the page where something can be done about it."""
+"""What needs attention: the findings of ``observe.health`` in words, each with the page where it can be acted on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import NamedTuple
 
 from django.utils.translation import gettext, ngettext
 
-from jobqueue import conf
 from jobqueue.admin import display
 from jobqueue.admin.base import counted
-from jobqueue.admin.dashboard.snapshot import Snapshot, takes
-from jobqueue.backends import current
-from jobqueue.backends.outbox import Outbox
-from jobqueue.backends.sql import SqlBackend
-from jobqueue.records import Depth, Scope
+from jobqueue.observe.health import Cause, Finding, Level, Place, Reading, findings
 from jobqueue.states import JobStatus
-
-#: A due job that has waited so long does not just wait for its turn.
-OLD = timedelta(hours=1)
 
 #: Says where the list of an entry is that shows what is named; empty where the site has no such entry.
 Address = Callable[..., str]
 
 
-class Finding(NamedTuple):
+class Warned(NamedTuple):
     """One sentence, and the way to where it can be acted on."""
 
     text: str
@@ -34,86 +26,93 @@ class Finding(NamedTuple):
     is_grave: bool = False
 
 
-def findings(seen: Snapshot, address: Address) -> list[Finding]:
-    """Say what is not as it should be, the worst first."""
-    if conf.get("RELAY_TO") is not None:  # nobody is to run them here
-        return [*_lost(seen, address), *_paused(seen, address)]
-    return [*_nobody(seen, address), *_paused(seen, address), *_old(seen, address)]
+def warnings(seen: Reading, address: Address) -> list[Warned]:
+    """Return what is not as it should be, the worst first."""
+    return [
+        Warned(_text(one, seen), _where(one, address), _link(one.place), one.level > Level.NOTICE)
+        for one in findings(seen)
+    ]
 
 
-def _lost(seen: Snapshot, address: Address) -> Iterator[Finding]:
-    """Say that what is to be relayed waits for a shared database that is out of reach."""
-    backend = current()
-    outbox = Outbox(backend).waiting() if isinstance(backend, SqlBackend) else None
-    if outbox is not None and outbox.count and outbox.lost_at is not None:
+def _text(one: Finding, seen: Reading) -> str:
+    match one.cause:
+        case Cause.RELAY_LOST | Cause.RELAY_IDLE:
+            return _not_relayed(one, seen)
+        case Cause.NO_WORKER:
+            text = ngettext(
+                "%(count)s job waits, and no worker is up. Start one with manage.py runworker.",
+                "%(count)s jobs wait, and no worker is up. Start one with manage.py runworker.",
+                one.waiting,
+            )
+            return text % {"count": _count(one)}
+        case Cause.JOB_LEFT_OUT:
+            text = gettext("Job %(id)s can neither be run nor ended, and worker %(worker)s leaves it out: %(reason)s")
+            said = {"id": one.job, "worker": one.worker, "reason": one.reason}
+            return text % {name: display.clean(value) for name, value in said.items()}
+        case Cause.TYPE_NOT_SERVED | Cause.WORKERS_STOPPING:
+            text = gettext("No live worker takes jobs of type %(type)s: %(count)s wait.")
+            return text % {"type": one.types[0], "count": _count(one)}
+        case Cause.QUEUE_NOT_SERVED:
+            text = gettext("No live worker takes jobs of type %(type)s from the queue %(queue)s: %(count)s wait.")
+            return text % {"type": one.types[0], "queue": one.queues[0], "count": _count(one)}
+        case Cause.PAUSED:
+            return _paused(one, seen)
+        case Cause.OVERDUE:
+            text = gettext("A job of type %(type)s in the queue %(queue)s has been due for %(length)s.")
+            return text % {"type": one.types[0], "queue": one.queues[0], "length": _length(one, seen)}
+        case Cause.QUEUE_FULL | Cause.TYPE_UNKNOWN:
+            raise LookupError(f"{one.cause} is judged by what the dashboard does not read")
+
+
+def _not_relayed(one: Finding, seen: Reading) -> str:
+    if one.cause is Cause.RELAY_LOST:
         text = ngettext(
             "The shared database has been out of reach for %(length)s: %(count)s job waits to be relayed.",
             "The shared database has been out of reach for %(length)s: %(count)s jobs wait to be relayed.",
-            outbox.count,
+            one.waiting,
         )
-        length = display.length(max(seen.now - outbox.lost_at, timedelta(0)))
-        where = address("job", status=JobStatus.QUEUED.value)
-        words = {"count": counted(outbox.count), "length": length}
-        yield Finding(text % words, where, gettext("Show them"), is_grave=True)
-
-
-def _nobody(seen: Snapshot, address: Address) -> Iterator[Finding]:
-    """Say which jobs wait for a worker that there is not."""
-    waiting = [one for one in seen.depths if one.queued]
-    if seen.alive:
-        yield from _unserved([one for one in waiting if not _is_served(seen, one)], seen, address)
-    elif waiting:
-        count = sum(one.queued for one in waiting)
+    else:
         text = ngettext(
-            "%(count)s job waits, and no worker is up. Start one with manage.py runworker.",
-            "%(count)s jobs wait, and no worker is up. Start one with manage.py runworker.",
-            count,
+            "%(count)s job has waited for %(length)s to be relayed: is a worker up that relays it?",
+            "%(count)s jobs wait to be relayed, the oldest for %(length)s: is a worker up that relays them?",
+            one.waiting,
         )
-        words = {"count": counted(count, seen.capped)}
-        yield Finding(text % words, address("worker"), gettext("Workers"), is_grave=True)
+    return text % {"count": _count(one), "length": _length(one, seen)}
 
 
-def _unserved(rows: list[Depth], seen: Snapshot, address: Address) -> Iterator[Finding]:
-    known = {name for worker in seen.alive if takes(worker) for name in worker.types}
-    for name in dict.fromkeys(row.type for row in rows if row.type not in known):
-        of_it = [row for row in rows if row.type == name]
-        text = gettext("No live worker takes jobs of type %(type)s: %(count)s wait.")
-        yield _waiting(text, of_it, address, type=name)
-    for row in rows:
-        if row.type in known:
-            text = gettext("No live worker takes jobs of type %(type)s from the queue %(queue)s: %(count)s wait.")
-            yield _waiting(text, [row], address, type=row.type, queue=row.queue)
+def _paused(one: Finding, seen: Reading) -> str:
+    since = display.exactly(one.since) if one.since else ""
+    text = (
+        gettext("The queue %(name)s has been paused for %(length)s, since %(since)s")
+        if one.queues
+        else gettext("The job type %(name)s has been paused for %(length)s, since %(since)s")
+    )
+    told = text % {"name": (one.queues or one.types)[0], "since": since, "length": _length(one, seen)}
+    return f"{told}: {display.clean(one.reason)}" if one.reason else f"{told}."
 
 
-def _waiting(text: str, rows: list[Depth], address: Address, **names: str) -> Finding:
-    count = counted(sum(row.queued for row in rows), any(row.capped for row in rows))
-    where = address("job", status=JobStatus.QUEUED.value, **names)
-    return Finding(text % {"count": count, **names}, where, gettext("Show them"), is_grave=True)
+def _count(one: Finding) -> str:
+    return counted(one.waiting, one.is_capped)
 
 
-def _is_served(seen: Snapshot, row: Depth) -> bool:
-    return any(takes(worker, row.queue, row.type) for worker in seen.alive)
+def _length(one: Finding, seen: Reading) -> str:
+    return display.length(max(seen.now - (one.since or seen.now), timedelta(0)))
 
 
-def _paused(seen: Snapshot, address: Address) -> Iterator[Finding]:
-    for one in seen.pauses:
-        length = display.length(max(seen.now - one.paused_at, timedelta(0)))
-        words = {"name": one.name, "since": display.exactly(one.paused_at), "length": length}
-        text = {
-            Scope.QUEUE: gettext("The queue %(name)s has been paused for %(length)s, since %(since)s"),
-            Scope.TYPE: gettext("The job type %(name)s has been paused for %(length)s, since %(since)s"),
-        }[one.scope]
-        reason = f": {display.clean(one.reason)}" if one.reason else "."
-        yield Finding(f"{text % words}{reason}", address("queue"), gettext("Queues"))
+def _where(one: Finding, address: Address) -> str:
+    match one.place:
+        case Place.WORKERS:
+            return address("worker")
+        case Place.QUEUES:
+            return address("queue")
+        case Place.JOB:
+            return address("job", id=one.job)
+        case Place.QUEUED_JOBS:
+            # One queue alone is named: what concerns several of them is shown in all.
+            type_name, queue = (names[0] if len(names) == 1 else "" for names in (one.types, one.queues))
+            return address("job", status=JobStatus.QUEUED.value, type=type_name, queue=queue)
 
 
-def _old(seen: Snapshot, address: Address) -> Iterator[Finding]:
-    """Say where due jobs wait for long, though nothing that was said already explains it."""
-    for row in seen.depths:
-        if row.oldest_due_at is None or row.paused or not _is_served(seen, row):
-            continue
-        if (waited := seen.now - row.oldest_due_at) >= OLD:
-            words = {"type": row.type, "queue": row.queue, "length": display.length(waited)}
-            text = gettext("A job of type %(type)s in the queue %(queue)s has been due for %(length)s.") % words
-            where = address("job", status=JobStatus.QUEUED.value, type=row.type, queue=row.queue)
-            yield Finding(text, where, gettext("Show them"))
+def _link(place: Place) -> str:
+    labels = {Place.WORKERS: gettext("Workers"), Place.QUEUES: gettext("Queues"), Place.JOB: gettext("Show it")}
+    return labels.get(place) or gettext("Show them")

@@ -1,9 +1,8 @@
-"""One job as its page tells it: the facts, and the parts of the page that are made of them and change while it runs."""
+"""One job as its page shows it, and the parts of the page that change while it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -27,16 +26,16 @@ from jobqueue.admin.job.why import why
 from jobqueue.admin.links import Links
 from jobqueue.admin.search.results import CAP
 from jobqueue.backends import current
-from jobqueue.backends.matching import in_status
+from jobqueue.backends.sql.filters import in_status
 from jobqueue.models import Job
-from jobqueue.observe.steering import one_line
+from jobqueue.observe.terminal_safe import one_line
 from jobqueue.policy.redaction import secret_values, unfolded
 from jobqueue.records import Filter
 from jobqueue.states import ACTIVE, JobStatus
 
 JSON_COLUMNS = ("payload", "result", "progress", "context")
 
-#: What is said to those who cannot see that the status has changed.
+#: Announced by screen readers when the status changes.
 SAID = {
     JobStatus.QUEUED: _("The job is queued."),
     JobStatus.IN_PROGRESS: _("The job is running."),
@@ -47,7 +46,7 @@ SAID = {
 
 
 class Detail:
-    """A job on a site. What is large, or costs a query, is read when it is asked for."""
+    """A job on an admin site. Large columns and further queries are read lazily."""
 
     def __init__(self, job: Job, site: str) -> None:
         self.job = job
@@ -56,22 +55,22 @@ class Detail:
         self._texts: dict[str, str | None] = {}
         self._values: dict[str, Any] = {}
 
-    # What is known
+    # The data
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing happens to it any more by itself."""
+        """Return whether the job has ended."""
         return JobStatus(self.job.status) not in ACTIVE
 
     @property
     def said(self) -> str:
-        """Where the job stands, as a sentence."""
+        """The status as a sentence."""
         return str(SAID[JobStatus(self.job.status)])
 
     def text(self, column: str) -> str | None:
-        """Read a column of JSON as the text it is: a database takes JSON that Python will not read."""
+        """Read a JSON column as text: databases accept JSON that Python can't decode."""
         if column not in self._texts:
-            # Progress is asked for every second, and the others hardly ever.
+            # Progress is read every second, the others hardly ever.
             together = [column] if column == "progress" else [one for one in JSON_COLUMNS if one != "progress"]
             rows = Job.objects.using(conf.get("DATABASE")).filter(pk=self.job.pk)
             found = rows.values_list(*(Cast(one, TextField()) for one in together)).first()
@@ -79,24 +78,24 @@ class Detail:
         return self._texts[column]
 
     def value(self, column: str) -> Any:
-        """Decode a column of JSON, each number as it is written; what is not there is ``None``, as JSON's null."""
+        """Decode a JSON column, with numbers as they are written. Missing values are ``None``, like JSON's null."""
         if column not in self._values:
             self._values[column] = read(self.text(column) or "null")
         return self._values[column]
 
     @cached_property
     def context(self) -> Any:
-        """What travels with the job."""
+        """The job's context."""
         return self.value("context")
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What its errors may have picked up: secrets of the payload, and of the one before an operator edited it."""
+        """Secrets that its errors may contain: those of the payload, and of the payload before an edit."""
         return secret_values([self.value("payload"), self.context])
 
     @cached_property
     def token(self) -> str:
-        """What is another once the timeline is."""
+        """A version token of the timeline."""
         job = self.job
         facts = (job.status, job.attempts, job.max_retries, job.fence, job.started_at, job.completed_at)
         known = (*facts, job.scheduled_at, job.cancel_requested_at, job.end_reason, get_language(), *history.mark(job))
@@ -105,7 +104,7 @@ class Detail:
     # The page
 
     def payloads(self) -> dict[str, SafeString | str]:
-        """Make trees of the payload, of the one before an operator edited it, and of what else travels with the job."""
+        """Make JSON trees of the payload, the payload before an edit, and the rest of the context."""
         return {
             "payload": tree(self.value("payload"), gettext("Payload")),
             "first": self._first(),
@@ -125,8 +124,8 @@ class Detail:
         return tree(others, gettext("Context")) if others else ""
 
     def parts(self, verbs: Sequence[Any], edit_address: str, seen: str = "") -> dict[str, SafeString]:
-        """Make the parts; whoever has ``seen`` the timeline by this token gets it no more."""
-        token = self.token  # first: what happens meanwhile shall be news to whoever comes with it
+        """Render the parts, without the timeline if ``seen`` is its current token."""
+        token = self.token  # first, so that a change made meanwhile leads to a new timeline next time
         contexts: dict[str, Callable[[], dict[str, Any]]] = {
             "summary": lambda: {"rows": self._summary()},
             "verbs": lambda: {"verbs": verbs, "edit_address": edit_address},
@@ -148,20 +147,21 @@ class Detail:
             ("type", gettext("Type"), format_html(mono, one_line(job.type))),
             ("queue", gettext("Queue"), format_html(mono, one_line(job.queue))),
             ("attempts", gettext("Attempts"), self._attempts()),
-            ("age", gettext("Age"), display.near(job.created_at, display.length(self._since(job.created_at)))),
+            (
+                "age",
+                gettext("Age"),
+                display.near(job.created_at, display.length(display.elapsed(job.created_at, self.now))),
+            ),
         ]
         if job.started_at is not None and (job.completed_at or not self.is_over):
             end = self.now if job.completed_at is None else job.completed_at
-            took = display.duration(max(end - job.started_at, timedelta(0)).total_seconds())
+            took = display.took(job.started_at, end)
             rows.append(("duration", gettext("Duration"), took))
         if job.lease_owner:
             rows.append(("worker", gettext("Worker"), self._worker(job.lease_owner)))
         if job.tenant:
             rows.append(("tenant", gettext("Tenant"), one_line(job.tenant)))
         return rows
-
-    def _since(self, moment: datetime) -> timedelta:
-        return max(self.now - moment, timedelta(0))
 
     def _status(self) -> SafeString:
         shown = display.badge(self.job.status, str(self.job.get_status_display()))
@@ -181,7 +181,7 @@ class Detail:
 
     def _why(self) -> dict[str, Any]:
         job = self.job
-        # Of a job that goes on, the timeline tells it, which is not made anew every second.
+        # While the job goes on, its errors are in the timeline, which isn't rendered every second.
         error = job.error if job.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER) else ""
         return {
             "is_waiting": job.status == JobStatus.QUEUED,
@@ -191,7 +191,7 @@ class Detail:
         }
 
     def _same_error(self) -> dict[str, Any]:
-        """Count the dead letters of the same kind of failure beside this one; the index holds them together."""
+        """Count the other dead letters with the same error, by its index."""
         fingerprint = self.job.error_fingerprint
         if not fingerprint or self.job.status == JobStatus.COMPLETED:
             return {}
@@ -228,7 +228,7 @@ class Detail:
         return {"parent": parent_of(self.job, self.links), "children": children_of(self.job, self.links)}
 
     def _result(self) -> dict[str, Any]:
-        # A result comes with the end; before it, what is there is of no attempt that counts.
+        # Before the end, a stored result belongs to an attempt that didn't count.
         value = self.value("result") if self.is_over else None
         return {"result": "" if value is None else tree(value, gettext("Result"))}
 

@@ -1,4 +1,4 @@
-"""What is on record of a job's past: attempts that did not succeed, and what operators did from the admin."""
+"""The past of a job: unsuccessful attempts, and what operators did in the admin."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from django.utils.safestring import SafeString
 from jobqueue import conf
 from jobqueue.admin import display
 from jobqueue.models import Attempt, Job
-from jobqueue.observe.steering import harmless
+from jobqueue.observe.terminal_safe import harmless
 from jobqueue.policy.redaction import redact_beginning, redact_end
 from jobqueue.records import Ending
 
-#: Of a history longer than this the page shows the end.
+#: How many of the latest entries a job's page shows.
 ATTEMPTS_SHOWN = 50
-DEEDS_SHOWN = 50
-#: Of messages and tracebacks together so many letters are shown, the newest first; and of each at least some.
+ACTIONS_SHOWN = 50
+#: How many characters of messages and tracebacks are shown in all, the newest first, and at least of each.
 LETTERS_SHOWN = 60_000
 LETTERS_OF_EACH = 500
-#: Django's log has no index on the object: so many of its entries the timeline looks at, and each page of the history.
+#: Django's log has no index on the object, so this many entries are searched: for the timeline, and for a history page.
 LOG_LOOKED_AT, HISTORY_LOOKED_AT = 20_000, 100_000
 HISTORY_SHOWN = 100
 
-#: The log is kept by another clock than the jobs.
+#: The log and the jobs are written with different clocks.
 _SLACK = timedelta(minutes=1)
 
 Secrets = Callable[[], Iterable[str]]
 
 _GIVEN_BACK = frozenset({Ending.RELEASED.value, Ending.SNOOZED.value})
-#: Where others ran beside it, nobody knows whose fault it was.
+#: These may not count as attempts, since it is unknown which of several jobs caused the crash.
 _LOST = frozenset({Ending.CRASHED.value, Ending.LEASE_LOST.value})
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """One attempt that did not succeed, fit to be shown; it may not have counted, so that the next has its number."""
+class EndedAttempt:
+    """One unsuccessful attempt, redacted. If ``may_repeat``, the next attempt may have the same number."""
 
     key: str
     fence: int
@@ -59,8 +59,8 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """One thing that an operator did, in the words that were logged."""
+class OperatorAction:
+    """One action of an operator, as it was logged."""
 
     key: str
     who: str
@@ -69,44 +69,45 @@ class Deed:
 
     @property
     def when(self) -> SafeString:
-        """The moment as a page shows it."""
+        """The time as a page shows it."""
         return display.at(self.done_at)
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
-    """A stretch of the log, the newest first: what was found about a job, and where it goes on, if it does.
+class ActionPage:
+    """A page of the log about a job, the newest entry first.
 
-    What is older has keys below ``older``; all that was done since ``back_to`` was looked at.
+    Older entries have keys below ``older``, which is ``None`` if there are none. The log was searched back to
+    ``back_to``.
     """
 
-    found: tuple[Deed, ...] = ()
+    found: tuple[OperatorAction, ...] = ()
     older: int | None = None
     back_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """All of it, each in order of time; whether there is more of either than is shown; an error without an attempt."""
+    """The past, in order of time: attempts, operators' actions, and an error that belongs to no attempt."""
 
-    attempts: tuple[Ended, ...]
+    attempts: tuple[EndedAttempt, ...]
     more_attempts: bool
-    deeds: tuple[Deed, ...]
-    more_deeds: bool
+    actions: tuple[OperatorAction, ...]
+    more_actions: bool
     lone_error: str = ""
 
 
 def past_of(job: Job, secrets: Secrets) -> Past:
-    """Read the past of a job; ``secrets``, which may take long to find, are asked for if there is a text."""
+    """Read the past of a job. ``secrets`` is only called if there is a text to redact: it may be slow."""
     attempts, more_attempts = _attempts(job, secrets)
-    deeds = _deeds(job, secrets, DEEDS_SHOWN, LOG_LOOKED_AT)
-    # Another program keeps no history, but the error it met last.
+    actions = _actions(job, secrets, ACTIONS_SHOWN, LOG_LOOKED_AT)
+    # Other programs may store the last error without a history.
     lone = display.clean(job.error, secrets()) if job.error and not attempts else ""
-    return Past(attempts, more_attempts, deeds.found[::-1], deeds.older is not None, lone)
+    return Past(attempts, more_attempts, actions.found[::-1], actions.older is not None, lone)
 
 
 def mark(job: Job) -> tuple[object, ...]:
-    """What is another once there is more past: the newest attempt and the newest entry of the log, whosever it is."""
+    """Values that change when the past grows: the keys of the newest attempt and of the newest log entry."""
     newest = _rows(job).values_list("pk", flat=True).first()
     return newest, LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first()
 
@@ -115,7 +116,7 @@ def _rows(job: Job) -> QuerySet[Attempt]:
     return Attempt.objects.using(conf.get("DATABASE")).filter(job_id=job.pk).order_by("-fence")
 
 
-def _attempts(job: Job, secrets: Secrets) -> tuple[tuple[Ended, ...], bool]:
+def _attempts(job: Job, secrets: Secrets) -> tuple[tuple[EndedAttempt, ...], bool]:
     rows = list(_rows(job)[: ATTEMPTS_SHOWN + 1])
     shown, room = [], LETTERS_SHOWN
     for row in rows[:ATTEMPTS_SHOWN]:
@@ -124,12 +125,12 @@ def _attempts(job: Job, secrets: Secrets) -> tuple[tuple[Ended, ...], bool]:
     return tuple(reversed(shown)), len(rows) > ATTEMPTS_SHOWN
 
 
-def _ended(row: Attempt, secrets: Secrets, room: int) -> Ended:
+def _ended(row: Attempt, secrets: Secrets, room: int) -> EndedAttempt:
     room = max(room, LETTERS_OF_EACH)
     known = tuple(secrets()) if row.message or row.traceback else ()
     message, all_of_message = redact_beginning(row.message, room, known)
     traceback, all_of_traceback = redact_end(row.traceback, max(room - len(message), LETTERS_OF_EACH), known)
-    return Ended(
+    return EndedAttempt(
         key=f"attempt-{row.pk}",
         fence=row.fence,
         number=row.attempt,
@@ -146,27 +147,28 @@ def _ended(row: Attempt, secrets: Secrets, room: int) -> Ended:
     )
 
 
-def history_of(job: Job, secrets: Secrets, below: int | None) -> Deeds:
-    """Read a page of what operators did to a job: the newest, or what has keys ``below``."""
-    return _deeds(job, secrets, HISTORY_SHOWN, HISTORY_LOOKED_AT, below)
+def history_of(job: Job, secrets: Secrets, below: int | None) -> ActionPage:
+    """Read a page of what operators did to a job: the newest entries, or those with keys below ``below``."""
+    return _actions(job, secrets, HISTORY_SHOWN, HISTORY_LOOKED_AT, below)
 
 
-def _deeds(job: Job, secrets: Secrets, most: int, looked_at: int, below: int | None = None) -> Deeds:
-    # By the keys alone, so that a gap in them is no stretch of nothing.
+def _actions(job: Job, secrets: Secrets, most: int, looked_at: int, below: int | None = None) -> ActionPage:
+    # Start at an existing key, so that a gap in the keys doesn't make an empty page.
     keys = LogEntry.objects.order_by("-pk").values_list("pk", flat=True)
     newest = keys.first() if below is None else keys.filter(pk__lt=below).first()
     if newest is None:
-        return Deeds()
+        return ActionPage()
     rows = list(_about(job).filter(pk__gt=newest - looked_at, pk__lte=newest)[: most + 1])
     found, edge = rows[:most], None if len(rows) > most else newest - looked_at
     older, back_to = (found[-1].pk, found[-1].action_time) if edge is None else _before(job, edge)
     known = tuple(secrets()) if found else ()
-    return Deeds(tuple(_deed(row, known) for row in found), older, back_to and _aware(back_to))
+    return ActionPage(tuple(_action(row, known) for row in found), older, back_to and _aware(back_to))
 
 
 def _about(job: Job) -> QuerySet[LogEntry]:
-    """The entries about a job. All a planner can go by is the key: the index on the kind has all that are about jobs,
-    that on the user all of a user.
+    """Return the entries about a job, so that the planner can only use the primary key.
+
+    The index on the content type would lead to all entries about jobs, that on the user to all of a user.
     """
     kind = ContentType.objects.get_for_model(Job).pk
     rows = LogEntry.objects.alias(kind=F("content_type_id") + 0).filter(kind=kind, object_id=job.pk)
@@ -174,17 +176,17 @@ def _about(job: Job) -> QuerySet[LogEntry]:
 
 
 def _before(job: Job, edge: int) -> tuple[int | None, datetime | None]:
-    """Say where the log goes on that was looked at down to an edge; nowhere, once it is older than the job."""
+    """Return where a search that ended at ``edge`` continues: nowhere if the log there is older than the job."""
     left = LogEntry.objects.filter(pk__lte=edge).order_by("-pk")
     moment = left.values_list("action_time", flat=True).first() if edge > 0 else None
     is_older = moment is None or _aware(moment) < job.created_at - _SLACK
     return (None, None) if is_older else (edge + 1, moment)
 
 
-def _deed(row: LogEntry, secrets: tuple[str, ...]) -> Deed:
+def _action(row: LogEntry, secrets: tuple[str, ...]) -> OperatorAction:
     words = row.get_change_message() or row.get_action_flag_display()
-    return Deed(
-        key=f"deed-{row.pk}",
+    return OperatorAction(
+        key=f"action-{row.pk}",
         who=display.clean(row.user.get_username()),
         words=display.clean(str(words), secrets),
         done_at=_aware(row.action_time),

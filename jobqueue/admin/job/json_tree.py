@@ -1,7 +1,6 @@
-"""JSON as a tree that folds: each number as it is written, no secret, and never more of it than a page can bear.
+"""JSON as a collapsible tree: numbers as they are written, secrets redacted, and large values cut.
 
-What the elements say one after another is JSON again, but for the notes, which a copy leaves out, and for the places
-where something is not shown, which say so.
+The text of the elements is JSON again, except for notes, which a copy leaves out, and for places where it was cut.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from django.utils.translation import gettext, ngettext
 
 from jobqueue import foreign_json
 from jobqueue.foreign_json import Unreadable
-from jobqueue.observe.steering import spelled_out
+from jobqueue.observe.terminal_safe import spelled_out
 from jobqueue.policy.redaction import REDACTED, Numeral, redact_beginning, unfolded
 
-#: Shown of one object or array, of the whole tree, and of its texts together.
+#: The limits of one object or array, of the whole tree, and of its texts together.
 MEMBERS_SHOWN = 200
 VALUES_SHOWN = 2_000
 LETTERS_SHOWN = 100_000
-#: Shown of one text, and of one name; longer texts than the third are folded.
+#: The limits of one text and of one name, and the length from which a text is collapsed.
 TEXT_SHOWN = 20_000
 NAME_SHOWN = 200
 FOLDED_FROM = 300
-#: So many levels are shown, and so many of them unfolded.
+#: How many levels are shown, and how many of them expanded.
 DEPTH_SHOWN = 100
 DEPTH_OPEN = 2
 _PREVIEW = 80
@@ -41,21 +40,21 @@ _HALF = re.compile(r"\\u?[0-9a-f]{0,3}\Z")
 
 
 def read(text: str) -> Any:
-    """Decode JSON with each number as it is written."""
+    """Decode JSON, with numbers as they are written."""
     return foreign_json.read(text, Numeral)
 
 
 def tree(value: Any, label: str) -> SafeString:
-    """Show a value that ``read`` has decoded; ``label`` says what it is to those who do not see where it stands."""
+    """Render a value that ``read`` decoded; ``label`` names it for screen readers."""
     if isinstance(value, Unreadable):
-        words = gettext("It cannot be read: it is nested too deeply to be shown, or is no JSON.")
+        words = gettext("This can't be shown: it is nested too deeply, or is not JSON.")
         return format_html('<p class="jq-quiet">{}</p>', words)
     return format_html(
         '<div class="jq-json"><p class="jq-json-tools"><button type="button" class="jq-copy" data-jq-copy '
         'data-done="{}" data-selected="{}" aria-label="{}">{}</button> <span class="jq-quiet" role="status"></span></p>'
         '<div class="jq-tree" role="group" aria-label="{}" tabindex="0" dir="ltr" translate="no">{}</div></div>',
         gettext("Copied."),
-        gettext("It is selected: copy it with Ctrl+C or ⌘C."),
+        gettext("Selected. Press Ctrl+C or ⌘C to copy."),
         gettext("Copy: %(what)s") % {"what": label},
         gettext("Copy"),
         label,
@@ -64,14 +63,14 @@ def tree(value: Any, label: str) -> SafeString:
 
 
 class _Drawing:
-    """One tree while it is drawn, and what may still be shown."""
+    """The rendering of one tree, with the limits that are left."""
 
     def __init__(self) -> None:
         self._values = VALUES_SHOWN
         self._letters = LETTERS_SHOWN
 
     def of(self, value: Any, depth: int = 0, name: str = "", comma: str = "") -> SafeString:
-        """Draw a value with its name before it and its comma behind it."""
+        """Render a value, its name before it and a comma after it."""
         self._values -= 1
         if isinstance(value, (dict, list)) and value:
             return self._container(value, depth, name, comma)
@@ -95,7 +94,7 @@ class _Drawing:
         )
 
     def _members(self, value: dict[str, Any] | list[Any], depth: int) -> list[SafeString]:
-        # A list, and no generator: a hundred levels of those would use up Python's stack.
+        # A list, not a generator: a hundred nested generators would exceed Python's recursion limit.
         shown: list[SafeString] = []
         indent = "\n" + "  " * (depth + 1)
         for key, inner in islice(unfolded(value), MEMBERS_SHOWN):
@@ -144,7 +143,7 @@ class _Drawing:
         return format_html('<details class="jq-json-long"><summary>{}</summary>{}</details>', _note(preview), text)
 
     def _of_text(self, value: str, room: int) -> tuple[str, int]:
-        """Spell as much of a text as there is room for, without secrets; say how much of it is left."""
+        """Render as much of a redacted text as there is room for; return it with the number of characters left out."""
         clean, is_all = redact_beginning(value, room)
         shown = _spelled(clean)
         self._letters -= len(shown)
@@ -152,12 +151,12 @@ class _Drawing:
 
 
 def _spelled(text: str) -> str:
-    """Write a text as JSON does, and all that no page can hold or show (NUL, half a pair, turned writing) in digits."""
+    """Write a text as JSON, with characters escaped that a page can't show, such as NUL or a lone surrogate."""
     return spelled_out(json.dumps(text, ensure_ascii=False)).encode(errors="backslashreplace").decode()
 
 
 def _without_half(spelled: str) -> str:
-    """Take off what is left of an escape that was cut in two."""
+    """Remove an escape sequence that was cut in two."""
     return _HALF.sub("", spelled)
 
 

@@ -1,4 +1,4 @@
-"""The page of one job in the admin, and the view that it asks, while the job runs, what has changed."""
+"""The page of a job in the admin, and the view that it polls for changes while the job runs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from django.utils.translation import gettext
 from jobqueue.admin import display
 from jobqueue.admin.actions.edit_payload import EditPayload
 from jobqueue.admin.actions.verbs import Verb
-from jobqueue.admin.base import LOOKS, entry, page
+from jobqueue.admin.base import LOOKS, breadcrumb, page
 from jobqueue.admin.job import raw_row
 from jobqueue.admin.job.detail import Detail
 from jobqueue.admin.job.history import history_of
 from jobqueue.models import Job
 
 OF_JOB = Media(css={"all": ["jobqueue/job.css"]}, js=[Script("jobqueue/job.js", defer=True)])  # type: ignore[list-item]
-#: No key of a log is longer.
+#: Longer than any key of the log.
 MOST_DIGITS = 19
 
 
 class JobPage(EditPayload):
-    """An admin of jobs that have a page each."""
+    """An admin with a page for each job."""
 
     change_form_template = "jobqueue/admin/job.html"
     readonly_fields = raw_row.EVERY_FIELD
@@ -37,7 +37,7 @@ class JobPage(EditPayload):
         return [live, *super().get_urls()]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Job | None:
-        # Postgres has no text with a NUL in it, and would not be asked for one.
+        # Postgres rejects texts with a NUL.
         return None if "\0" in object_id else super().get_object(request, object_id, from_field)
 
     def get_fieldsets(self, request: HttpRequest, obj: Job | None = None) -> Any:
@@ -68,7 +68,7 @@ class JobPage(EditPayload):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show all that operators did, page by page. Django's own page would read its whole log for each."""
+        """Show what operators did, page by page. Django's own view would read its whole log."""
         job = self.get_object(request, unquote(object_id))
         if job is None:
             gone: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined]
@@ -77,19 +77,19 @@ class JobPage(EditPayload):
             raise PermissionDenied
         below = request.GET.get("below", "")
         seen = int(below) if below.isascii() and below.isdecimal() and len(below) < MOST_DIGITS else None
-        deeds = history_of(job, lambda: Detail(job, self.admin_site.name).secrets, seen)
-        trail = [entry(self), (self._address("change", job.pk), str(job))]
+        actions = history_of(job, lambda: Detail(job, self.admin_site.name).secrets, seen)
+        trail = [breadcrumb(self), (self._address("change", job.pk), str(job))]
         context = {
             "media": LOOKS,
-            "deeds": deeds,
-            "back_to": deeds.back_to and display.exactly(deeds.back_to),
+            "actions": actions,
+            "back_to": actions.back_to and display.exactly(actions.back_to),
             "is_first": seen is None,
             **(extra_context or {}),
         }
         return page(self, request, "jobqueue/admin/history.html", gettext("History"), trail, **context)
 
     def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Tell what the page of a job would show now; the timeline only to whoever has not seen it."""
+        """Return the parts of a job's page as JSON; the timeline only if it has changed."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
         if not self.has_view_permission(request):

@@ -1,4 +1,4 @@
-"""How far a job says that it is, read from its report: there may be anything in it, of a handler or another program."""
+"""The progress that a job reports. It comes from a handler or another program, so it may be anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 
 class _Readable(KeyTextTransform):
-    """A value of JSON that this SQLite may not take for JSON: another program's may allow more levels."""
+    """A JSON value that this SQLite may find invalid: another program's version may allow deeper nesting."""
 
     def as_sqlite(self, compiler: Any, connection: Any, **others: Any) -> tuple[str, tuple[Any, ...]]:
         value, params = super().as_sqlite(compiler, connection, **others)
@@ -21,12 +21,12 @@ class _Readable(KeyTextTransform):
         return f"CASE WHEN json_valid({column}) THEN {value} END", (*given, *params)
 
 
-#: For lists: the beginning of the one value, so that the report is not read, whatever else it holds.
+#: For lists: the first characters of this value only, since the rest of the report may be large.
 PERCENT = Left(_Readable("percent", "progress"), 20)
 
 
 def percent(value: object) -> float | None:
-    """Take a value for a share in percent, to one decimal; ``None`` where it is none."""
+    """Read a percentage, rounded to one decimal; ``None`` if the value is not one."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     try:
@@ -37,7 +37,7 @@ def percent(value: object) -> float | None:
 
 
 def bar(share: float | None) -> SafeString | None:
-    """Draw a share and write it; nothing where there is none."""
+    """Render a progress bar with its percentage, or ``None`` without one."""
     if share is None:
         return None
     words = gettext("%(percent)s %%") % {"percent": number_format(f"{share:g}")}

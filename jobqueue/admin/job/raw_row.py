@@ -1,4 +1,4 @@
-"""The row itself, as a job's page lists it: every column that holds something, folded away below what it means."""
+"""All columns of a job that have a value, in a collapsed fieldset of its page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jobqueue.admin import display
 from jobqueue.models import Job
 from jobqueue.observe.reasons import END_REASONS
 
-Shown = Callable[[Any], Any]
-Row = dict[str, Any]
+AdminField = Callable[[Any], Any]
+FieldRow = dict[str, Any]
 
 
-def _shown(column: str, show: Callable[[Any], Any]) -> Shown:
-    """Make a read-only field of a column: its name, and its value by ``show``."""
+def _shown(column: str, show: Callable[[Any], Any]) -> AdminField:
+    """Make a read-only field for a column, with the column's name and its value as ``show`` formats it."""
 
     described = cast("Field[Any, Any]", Job._meta.get_field(column)).verbose_name
 
@@ -31,20 +31,20 @@ def _shown(column: str, show: Callable[[Any], Any]) -> Shown:
     return field
 
 
-def _plain(column: str) -> Shown:
+def _plain(column: str) -> AdminField:
     return _shown(column, lambda value: value)
 
 
-def _moment(column: str) -> Shown:
+def _moment(column: str) -> AdminField:
     return _shown(column, display.in_full)
 
 
-def _text(column: str) -> Shown:
+def _text(column: str) -> AdminField:
     return _shown(column, lambda value: format_html('<span class="jq-mono">{}</span>', value))
 
 
-#: Every field by the column that decides whether it is shown.
-ROWS: tuple[Row, ...] = (
+#: The fields of each line, by the column that decides whether the field is shown.
+ROWS: tuple[FieldRow, ...] = (
     {"id": _text("id"), "idempotency_key": _text("idempotency_key")},
     {"unique_key": _text("unique_key"), "concurrency_key": _text("concurrency_key")},
     {"priority": _plain("priority"), "exact_priority": _plain("exact_priority")},
@@ -64,6 +64,6 @@ EVERY_FIELD: list[Any] = [field for row in ROWS for field in row.values()]
 
 
 def fieldsets(job: Job) -> list[tuple[Any, dict[str, Any]]]:
-    """Lay a row out as one fieldset that folds; what is empty is not shown."""
+    """Make one collapsed fieldset of the columns that aren't empty."""
     filled = [[field for column, field in row.items() if getattr(job, column) not in (None, "")] for row in ROWS]
     return [(_("All columns"), {"classes": ["collapse"], "fields": [tuple(fields) for fields in filled if fields]})]

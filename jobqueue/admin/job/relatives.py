@@ -1,4 +1,4 @@
-"""The jobs that a job comes from and that come of it."""
+"""The parent and the follow-up jobs of a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHILDREN_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Another job, as the page of this one shows it; one that is gone has no badge."""
+    """A related job as the page shows it. It has no badge if it is gone."""
 
     id: str
     type: str
@@ -28,7 +28,7 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The first follow-up jobs, whether there are more, and where all of them are."""
+    """The first follow-up jobs, whether there are more, and the link to all."""
 
     shown: tuple[Relative, ...]
     more: bool
@@ -36,7 +36,7 @@ class Children:
 
 
 def parent_of(job: Job, links: Links) -> Relative | None:
-    """Find the job that this one follows."""
+    """Find the job that enqueued this one."""
     if not job.parent_id:
         return None
     row = _jobs().filter(pk=job.parent_id).only("id", "type", "status").first()
@@ -44,7 +44,7 @@ def parent_of(job: Job, links: Links) -> Relative | None:
 
 
 def children_of(job: Job, links: Links) -> Children:
-    """Find the follow-up jobs of a job, by the index that holds them together."""
+    """Find the follow-up jobs of a job, by the index on the parent."""
     rows = _jobs().filter(parent_id=job.pk).order_by("pk").only("id", "type", "status")[: CHILDREN_SHOWN + 1]
     found = tuple(_relative(row, links) for row in rows)
     return Children(found[:CHILDREN_SHOWN], len(found) > CHILDREN_SHOWN, links.jobs(Filter(parent_id=job.pk)))

@@ -1,20 +1,20 @@
-"""Where the attempts of a job began anew and no operator of the admin did it: their numbers tell."""
+"""Restarts of a job's attempts that the admin's log doesn't have, inferred from the attempts' numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from jobqueue.admin.job.history import Ended, Past
+from jobqueue.admin.job.history import EndedAttempt, Past
 from jobqueue.models import Job
 from jobqueue.states import JobStatus
 
-#: For what goes on.
+#: The end of an attempt that hasn't ended.
 _STILL = datetime.max.replace(tzinfo=UTC)
 
 
-def restarts(job: Job, past: Past) -> Iterator[Ended]:
-    """Name the attempts behind which they began anew: the next one has a number that it could not have otherwise."""
+def restarts(job: Job, past: Past) -> Iterator[EndedAttempt]:
+    """Yield the attempts that a restart followed: without one, the next number would be higher."""
     following = [(one.number, one.ended_at) for one in past.attempts[1:]]
     for ended, (number, until) in zip(past.attempts, [*following, *_next(job, past)], strict=False):
         least = ended.number if ended.may_repeat else ended.number + 1
@@ -23,7 +23,7 @@ def restarts(job: Job, past: Past) -> Iterator[Ended]:
 
 
 def _next(job: Job, past: Past) -> list[tuple[int, datetime]]:
-    """Number the attempt that has no row of history: to come, running, or completed."""
+    """Number the attempt without a history row: the next one, the running one, or the one that completed."""
     if job.status == JobStatus.QUEUED:
         return [(job.attempts + 1, _STILL)]
     has_row = any(one.fence >= job.fence for one in past.attempts)
@@ -31,4 +31,4 @@ def _next(job: Job, past: Past) -> list[tuple[int, datetime]]:
 
 
 def _is_logged(past: Past, since: datetime, until: datetime) -> bool:
-    return any(since <= deed.done_at <= until for deed in past.deeds)
+    return any(since <= action.done_at <= until for action in past.actions)

@@ -1,7 +1,6 @@
-"""The life of a job as one list: what happened to it, who did it, and what comes next.
+"""The timeline of a job: what happened to it, who did it, and what comes next.
 
-In order of time, the newest last: it is read like a story, what is to come stands where one looks for it, and what is
-added while somebody reads moves nothing that is being read.
+The newest entry is last. It reads like a story, the next attempt is at its end, and new entries don't move older ones.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ from typing import Any
 from django.utils.translation import gettext
 
 from jobqueue.admin import display
-from jobqueue.admin.job.history import Ended, Past
+from jobqueue.admin.job.history import EndedAttempt, Past
 from jobqueue.admin.job.restarts import restarts
 from jobqueue.admin.links import Links
 from jobqueue.models import Job
 from jobqueue.observe.reasons import END_REASONS
-from jobqueue.observe.steering import one_line
+from jobqueue.observe.terminal_safe import one_line
 from jobqueue.policy.redaction import redact_beginning
 from jobqueue.states import JobStatus
 
-SIGNS = {"attempt": "✕", "back": "↺", "deed": "✎", "asked": "■", "anew": "↻", "next": "…", "cut": "⋮"}
+SIGNS = {"attempt": "✕", "back": "↺", "action": "✎", "asked": "■", "anew": "↻", "next": "…", "cut": "⋮"}
 _FACT_LENGTH = 200
-#: Whose attempt has no row of history: it runs, or succeeded.
+#: Statuses whose attempt has no history row: it is running, or succeeded.
 _BEGAN = frozenset({JobStatus.IN_PROGRESS.value, JobStatus.COMPLETED.value})
-#: An operator's deed is logged when it is done, and by then a worker may have begun: it came first all the same.
+#: An action is logged after it is done. If a worker begins the job before that, the action still comes first.
 _LOGGED_WITHIN = timedelta(seconds=1)
 _TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something to know about an entry; it may lead somewhere. A name is what machines go by."""
+    """A detail of an entry, maybe with a link. ``is_name`` marks an identifier, which is shown in monospace."""
 
     label: str
     value: str
@@ -44,8 +43,8 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One thing that happened, or will; the key names it for as long as the page is open."""
+class TimelineEntry:
+    """One event, past or to come. The page recognizes it by its key when it updates."""
 
     key: str
     kind: str
@@ -60,22 +59,22 @@ class Entry:
     traceback_is_all: bool = True
 
 
-def told(job: Job, past: Past, about: Mapping[str, Any], links: Links) -> list[Entry]:
-    """Tell what happened; ``about`` is the job's context, without secrets."""
+def told(job: Job, past: Past, about: Mapping[str, Any], links: Links) -> list[TimelineEntry]:
+    """List what happened; ``about`` is the job's context, redacted."""
     happened = [
         *_attempts(past, links),
         *_anew(job, past),
-        *_deeds(past),
+        *_actions(past),
         *_this_attempt(job, past, links),
         *_asked(job),
     ]
-    # What came first and where the job stands now are known; between them the clocks decide.
+    # The first and the last entries are known; those between are sorted by time.
     happened.sort(key=lambda entry: _place(entry, job))
     return [_queued(job, about, links), *_cuts(past), *_lone_error(past), *happened, *_end(job)]
 
 
-def to_come(job: Job, now: datetime) -> Entry | None:
-    """Tell what comes next, if it is known."""
+def to_come(job: Job, now: datetime) -> TimelineEntry | None:
+    """Return the next attempt, if there will be one."""
     if job.status != JobStatus.QUEUED:
         return None
     number = {"number": job.attempts + 1, "allowed": job.max_retries}
@@ -83,24 +82,24 @@ def to_come(job: Job, now: datetime) -> Entry | None:
         title = gettext("Attempt %(number)d of %(allowed)d %(when)s")
         title %= {**number, "when": display.ago(job.scheduled_at, now)}
     else:
-        title = gettext("Attempt %(number)d of %(allowed)d, as soon as a worker takes it") % number
-    return Entry(key="next", kind="next", sign=SIGNS["next"], title=title, when=display.at(job.scheduled_at))
+        title = gettext("Attempt %(number)d of %(allowed)d, once a worker takes the job") % number
+    return TimelineEntry(key="next", kind="next", sign=SIGNS["next"], title=title, when=display.at(job.scheduled_at))
 
 
-def _place(entry: Entry, job: Job) -> tuple[datetime, bool]:
-    moment, is_deed = entry.at or job.created_at, entry.kind == "deed"
+def _place(entry: TimelineEntry, job: Job) -> tuple[datetime, bool]:
+    moment, is_action = entry.at or job.created_at, entry.kind == "action"
     began = job.started_at if job.status in _BEGAN else None
-    for outcome in (job.cancel_requested_at, began) if is_deed else ():
+    for outcome in (job.cancel_requested_at, began) if is_action else ():
         if outcome and outcome < moment <= outcome + _LOGGED_WITHIN:
             return outcome, False
-    return moment, not is_deed
+    return moment, not is_action
 
 
-# What came first
+# The beginning
 
 
-def _queued(job: Job, about: Mapping[str, Any], links: Links) -> Entry:
-    return Entry(
+def _queued(job: Job, about: Mapping[str, Any], links: Links) -> TimelineEntry:
+    return TimelineEntry(
         key="queued",
         kind="queued",
         sign=display.SIGNS[JobStatus.QUEUED],
@@ -112,7 +111,7 @@ def _queued(job: Job, about: Mapping[str, Any], links: Links) -> Entry:
 
 
 def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
-    """Say where a job comes from, as far as anybody wrote it down."""
+    """Yield the origin of a job, as far as its row and context have it."""
     if job.parent_id:
         yield Fact(gettext("as a follow-up of"), one_line(job.parent_id), links.job(job.parent_id), True)
     if job.schedule_id:
@@ -127,28 +126,28 @@ def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
 
 
 def _fact(value: Any) -> str:
-    """Write what somebody noted, if it is a text or a number."""
+    """Format a value of the context, if it is a text or a number."""
     is_one = isinstance(value, str) or (isinstance(value, (int, float)) and not isinstance(value, bool))
     return one_line(redact_beginning(str(value), _FACT_LENGTH)[0]) if is_one else ""
 
 
-# What happened
+# The past
 
 
-def _cuts(past: Past) -> Iterator[Entry]:
+def _cuts(past: Past) -> Iterator[TimelineEntry]:
     words = []
     if past.more_attempts:
         words.append(gettext("Earlier attempts are not shown."))
-    if past.more_deeds:
-        words.append(gettext("Operators may have done more than is shown; “History” has all of it."))
+    if past.more_actions:
+        words.append(gettext("Operators may have done more than is shown; see “History”."))
     for place, title in enumerate(words):
-        yield Entry(key=f"cut-{place}", kind="cut", sign=SIGNS["cut"], title=title)
+        yield TimelineEntry(key=f"cut-{place}", kind="cut", sign=SIGNS["cut"], title=title)
 
 
-def _attempts(past: Past, links: Links) -> Iterator[Entry]:
+def _attempts(past: Past, links: Links) -> Iterator[TimelineEntry]:
     for one in past.attempts:
         kind = "back" if one.given_back else "attempt"
-        yield Entry(
+        yield TimelineEntry(
             key=one.key,
             kind=kind,
             sign=SIGNS[kind],
@@ -163,39 +162,39 @@ def _attempts(past: Past, links: Links) -> Iterator[Entry]:
         )
 
 
-def _lone_error(past: Past) -> Iterator[Entry]:
+def _lone_error(past: Past) -> Iterator[TimelineEntry]:
     if past.lone_error:
         title = gettext("An attempt failed")
-        yield Entry(key="error", kind="attempt", sign=SIGNS["attempt"], title=title, message=past.lone_error)
+        yield TimelineEntry(key="error", kind="attempt", sign=SIGNS["attempt"], title=title, message=past.lone_error)
 
 
-def _about(one: Ended, links: Links) -> Iterator[Fact]:
+def _about(one: EndedAttempt, links: Links) -> Iterator[Fact]:
     if one.owner:
         yield Fact(gettext("worker"), one_line(one.owner), links.worker(one.owner), True)
     if one.took:
         yield Fact("", gettext("after %(took)s") % {"took": one.took})
 
 
-def _anew(job: Job, past: Past) -> Iterator[Entry]:
-    """Tell of retries that nobody noted: they come behind an attempt, and nobody knows when."""
-    whence = Fact("", gettext("not from the admin: by a command, by code or by another program"))
+def _anew(job: Job, past: Past) -> Iterator[TimelineEntry]:
+    """Yield retries that weren't logged. They follow an attempt, at an unknown time."""
+    whence = Fact("", gettext("not in the admin: by a command, by code or by another program"))
     for one in restarts(job, past):
-        yield Entry(
+        yield TimelineEntry(
             key=f"anew-{one.fence}",
             kind="anew",
             sign=SIGNS["anew"],
             title=gettext("Retried, with all its attempts"),
             at=one.ended_at,
-            facts=() if past.more_deeds else (whence,),
+            facts=() if past.more_actions else (whence,),
         )
 
 
-def _deeds(past: Past) -> Iterator[Entry]:
-    for one in past.deeds:
-        yield Entry(
+def _actions(past: Past) -> Iterator[TimelineEntry]:
+    for one in past.actions:
+        yield TimelineEntry(
             key=one.key,
-            kind="deed",
-            sign=SIGNS["deed"],
+            kind="action",
+            sign=SIGNS["action"],
             title=gettext("%(user)s, in the admin") % {"user": one.who},
             at=one.done_at,
             when=one.when,
@@ -203,15 +202,15 @@ def _deeds(past: Past) -> Iterator[Entry]:
         )
 
 
-def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[Entry]:
-    """Tell when the attempt began that has no row of history."""
+def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[TimelineEntry]:
+    """Yield the begin of the attempt that has no history row."""
     has_row = any(one.fence >= job.fence for one in past.attempts)
     if job.started_at is None or (has_row and job.status not in _BEGAN):
         return
-    facts = [Fact(gettext("after waiting"), _length(_due_since(job, past), job.started_at))]
+    facts = [Fact(gettext("after waiting"), display.took(_due_since(job, past), job.started_at))]
     if job.lease_owner:
         facts.insert(0, Fact(gettext("worker"), one_line(job.lease_owner), links.worker(job.lease_owner), True))
-    yield Entry(
+    yield TimelineEntry(
         key=f"began-{job.fence}",
         kind="in-progress",
         sign=display.SIGNS[JobStatus.IN_PROGRESS],
@@ -223,22 +222,22 @@ def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[Entry]:
 
 
 def _due_since(job: Job, past: Past) -> datetime:
-    """Say since when it could have begun: a snoozed or released one not before its last attempt ended."""
+    """Return since when the attempt could have begun: after a snooze or release, not before the last one ended."""
     ends = [one.ended_at for one in past.attempts if job.started_at and one.ended_at <= job.started_at]
     return max([job.created_at, job.scheduled_at, *ends])
 
 
-def _asked(job: Job) -> Iterator[Entry]:
+def _asked(job: Job) -> Iterator[TimelineEntry]:
     if at := job.cancel_requested_at:
-        yield Entry(
+        yield TimelineEntry(
             key="asked", kind="asked", sign=SIGNS["asked"], title=gettext("Asked to stop"), at=at, when=display.at(at)
         )
 
 
-# Where it stands
+# The end
 
 
-def _end(job: Job) -> Iterator[Entry]:
+def _end(job: Job) -> Iterator[TimelineEntry]:
     match JobStatus(job.status):
         case JobStatus.COMPLETED:
             title = gettext("Completed")
@@ -249,7 +248,7 @@ def _end(job: Job) -> Iterator[Entry]:
             title = gettext("Given up: %(reason)s") % {"reason": one_line(str(reason))}
         case _:
             return
-    yield Entry(
+    yield TimelineEntry(
         key=f"end-{job.fence}",
         kind=job.status.replace("_", "-"),
         sign=display.SIGNS[JobStatus(job.status)],
@@ -275,9 +274,5 @@ def _lengths(job: Job) -> Iterator[Fact]:
     if job.completed_at is None:
         return
     if job.started_at is not None and job.status == JobStatus.COMPLETED:
-        yield Fact(gettext("ran for"), _length(job.started_at, job.completed_at))
-    yield Fact(gettext("since it was queued"), _length(job.created_at, job.completed_at))
-
-
-def _length(begin: datetime, end: datetime) -> str:
-    return display.duration(max(end - begin, timedelta(0)).total_seconds())
+        yield Fact(gettext("ran for"), display.took(job.started_at, job.completed_at))
+    yield Fact(gettext("since it was queued"), display.took(job.created_at, job.completed_at))

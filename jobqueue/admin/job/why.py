@@ -1,4 +1,4 @@
-"""Why a job is not running, on its page: the reasons in words, and the pages where something can be done about them."""
+"""The reasons why a job is not running, with links to pages that help."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.observe.reasons import ITS_TURN, Reason, Scene, Wording, reasons
-from jobqueue.observe.steering import one_line
+from jobqueue.observe.terminal_safe import one_line
 from jobqueue.records import JobRecord
 from jobqueue.states import ACTIVE, JobStatus
 
-#: Of the jobs that come first; the page asks again every second.
+#: How many jobs ahead of this one are counted, since the page asks every second.
 AHEAD_COUNTED = 1_000
 
 WORDING = Wording(display.exactly, display.length, display.ago, lambda count: number_format(count, force_grouping=True))
@@ -32,8 +32,8 @@ _NEED_A_WORKER = frozenset({"lease_expired", "no_worker", "queue_not_served", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One reason as the page shows it, with a way to do something about it."""
+class LinkedReason:
+    """One reason as the page shows it, with a link to a page that helps."""
 
     text: str
     needs_you: bool
@@ -41,12 +41,12 @@ class Told:
     label: str
 
 
-def why(job: Job, now: datetime, links: Links) -> list[Told]:
-    """Say why, the reason that weighs most first."""
+def why(job: Job, now: datetime, links: Links) -> list[LinkedReason]:
+    """List the reasons, the most important first."""
     scene = _scene(job, now)
     found = reasons(scene, WORDING)
-    if found[0].code in ITS_TURN:  # else nobody needs to count
-        ahead = current().ahead_of(scene.job, AHEAD_COUNTED)
+    if found[0].code in ITS_TURN:  # only these need the count
+        ahead = current().jobs.ahead_of(scene.job, AHEAD_COUNTED)
         found = reasons(replace(scene, ahead=ahead), WORDING)
     return [_told(one, job, links) for one in found]
 
@@ -56,8 +56,8 @@ def _scene(job: Job, now: datetime) -> Scene:
     return Scene(
         now=now,
         job=_record(job),
-        pauses=backend.pauses() if status is JobStatus.QUEUED else (),
-        workers=backend.workers() if status in ACTIVE else (),
+        pauses=backend.operator.pauses() if status is JobStatus.QUEUED else (),
+        workers=backend.workers.all() if status in ACTIVE else (),
         known_types=registry.names,
         relays_to=conf.get("RELAY_TO"),
         ahead=0,
@@ -66,13 +66,13 @@ def _scene(job: Job, now: datetime) -> Scene:
 
 
 def _record(job: Job) -> JobRecord:
-    """Make a record of what the reasons look at; the error's words are shown by the page itself."""
+    """Make a record with what the reasons need. The page shows the error itself."""
     values: dict[str, Any] = {name: getattr(job, name) for name in _LOOKED_AT}
     error = None if job.error is None else ""
     return JobRecord(id=job.pk, status=JobStatus(job.status), payload=None, payload_version=1, error=error, **values)
 
 
-def _told(one: Reason, job: Job, links: Links) -> Told:
+def _told(one: Reason, job: Job, links: Links) -> LinkedReason:
     address, label = "", ""
     if one.pause is not None:
         address, label = links.queues(), gettext("Queues")
@@ -80,4 +80,4 @@ def _told(one: Reason, job: Job, links: Links) -> Told:
         address, label = links.workers(), gettext("Workers")
     elif one.code == "running":
         address, label = links.worker(job.lease_owner or ""), gettext("Its worker")
-    return Told(one_line(one.text), one.needs_you, address, label)
+    return LinkedReason(one_line(one.text), one.needs_you, address, label)

@@ -1,4 +1,4 @@
-"""Django's list of rows, as far as it is another one here: ids are found first, then one page of rows is read."""
+"""The change list of jobs: it searches ids first, then reads one page of rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from django.utils.translation import gettext
 
 from jobqueue.admin import display
 from jobqueue.admin.job.progress import PERCENT
-from jobqueue.admin.search import plan, results
+from jobqueue.admin.search import results
 from jobqueue.admin.search.combine import BadQuery
 from jobqueue.admin.search.query import HELP, QUALIFIERS
 from jobqueue.admin.search.tokens import written
-from jobqueue.backends.matching import narrowed
+from jobqueue.backends.sql.filters import narrowed
+from jobqueue.backends.sql.search.plan import ORDERED
 from jobqueue.models import Job
-from jobqueue.records import Filter
+from jobqueue.records import Filter, Matches
 
-#: JSON and texts of any length; of the error and of progress the list shows a little.
+#: Columns that may be large. Of the error and the progress, the list reads only the beginning.
 LEFT_OUT = ("payload", "result", "context", "progress", "error")
 ERROR_SHOWN = 300
 MOST_SUGGESTIONS = 200
@@ -38,11 +39,11 @@ EXAMPLES = (
 
 
 class JobList(ChangeList):
-    """A list that finds its jobs within bounds, and says where these were met."""
+    """A list that searches jobs in bounded time, and says what it left out."""
 
     wanted: Filter | None
-    keys: results.Keys | None = None
-    #: Why nothing can be found, for whoever typed it.
+    matches: Matches | None = None
+    #: Why the query is invalid, for the user.
     complaint = ""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Job]:
@@ -57,8 +58,8 @@ class JobList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         oldest_first = self.get_ordering(request, self.queryset)[:1] in (["id"], ["pk"])
         if self.wanted is not None:
-            self.keys = results.find(self.root_queryset, self.wanted, oldest_first)
-        found: Any = [] if self.keys is None else self.keys
+            self.matches = results.find(self.wanted, oldest_first)
+        found: Any = [] if self.matches is None else self.matches
         paginator = self.model_admin.get_paginator(request, found, self.list_per_page)
         self.paginator = paginator
         self.result_count = paginator.count
@@ -73,7 +74,7 @@ class JobList(ChangeList):
         self.result_list = self._rows(ids).order_by("pk" if oldest_first else "-pk")
 
     def _rows(self, ids: Any) -> QuerySet[Job]:
-        """Read a page of rows, by id alone: whatever else is said could lead a planner astray."""
+        """Read a page of rows by their ids only: further conditions could mislead the query planner."""
         rows: Any = self.model._base_manager.using(self.root_queryset.db)
         found: QuerySet[Job] = (
             rows.filter(pk__in=list(ids))
@@ -82,23 +83,25 @@ class JobList(ChangeList):
         )
         return found
 
-    # What the page says
+    # For the template
 
     @property
     def more_than(self) -> str:
-        """The cap as people write it, where it was met."""
-        return number_format(self.keys.cap, force_grouping=True) if self.keys is not None and self.keys.more else ""
+        """The formatted cap, if there are more matches."""
+        matches = self.matches
+        return number_format(matches.cap, force_grouping=True) if matches is not None and matches.more else ""
 
     @property
     def note(self) -> str:
-        """What was not looked at, in words; nothing, where the pages are full of what was found."""
-        if self.keys is None or self.keys.more:
+        """A note on what was not searched, unless there are more matches than the cap anyway."""
+        if self.wanted is None or self.matches is None or self.matches.more:
             return ""
-        return " ".join(filter(None, (_not_reached(self.keys.plan), _not_checked(self.keys))))
+        notes = (_not_searched(self.wanted, self.matches), _not_checked(self.wanted, self.matches))
+        return " ".join(filter(None, notes))
 
     @property
     def suggestions(self) -> Iterator[str]:
-        """What the search box offers: all there is to ask for, and the known names."""
+        """Suggestions for the search box: its keywords, and known values for them."""
         yield from (one.example if name == "payload" else f"{name}:" for name, one in QUALIFIERS.items())
         for spec in self.filter_specs:
             if isinstance(spec, SimpleListFilter) and spec.parameter_name in QUALIFIERS:
@@ -107,48 +110,44 @@ class JobList(ChangeList):
 
     @property
     def help(self) -> Any:
-        """The syntax, one example and its meaning at a time."""
+        """The syntax: pairs of an example and its meaning."""
         return HELP
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Searches to begin with."""
+        """Example searches."""
         return EXAMPLES
 
 
-def _not_reached(reached: plan.SearchPlan) -> str:
-    """Say which jobs were not looked at."""
-    wanted, stretch = reached.wanted, reached.stretch
-    if stretch is None or stretch.back_to is None or not stretch.is_part:
+def _not_searched(wanted: Filter, found: Matches) -> str:
+    """Return which jobs were not searched."""
+    if found.back_to is None or not found.is_part:
         return ""
-    count = {
-        "count": number_format(plan.NEWEST, force_grouping=True),
-        "since": display.exactly(stretch.back_to),
-    }
+    count = {"count": number_format(found.searched, force_grouping=True), "since": display.exactly(found.back_to)}
     if wanted.created_before is not None:
         said = gettext(
-            "Only the newest %(count)s jobs before that moment were looked at, back to %(since)s; older ones may "
-            "match as well."
+            "Only the newest %(count)s jobs before that time were searched, back to %(since)s. Older ones may match "
+            "as well."
         )
     else:
-        said = gettext(
-            "Only the newest %(count)s jobs were looked at, back to %(since)s; older ones may match as well."
-        )
+        said = gettext("Only the newest %(count)s jobs were searched, back to %(since)s. Older ones may match as well.")
     return " ".join(filter(None, (said % count, _advice(wanted))))
 
 
-def _not_checked(keys: results.Keys) -> str:
-    """Say that matches may be left out since each is looked at by itself."""
-    if not keys.may_lack_some:
+def _not_checked(wanted: Filter, found: Matches) -> str:
+    """Say that matches may be missing because each is checked for secrets."""
+    if not results.may_lack_some(wanted, found):
         return ""
-    said = gettext("Each match is checked for secrets before it is shown; of more than %(count)s only the newest are.")
-    return said % {"count": number_format(keys.cap, force_grouping=True)}
+    said = gettext(
+        "Each match is checked for secrets before it is shown. Only the newest %(count)s matches are checked."
+    )
+    return said % {"count": number_format(found.cap, force_grouping=True)}
 
 
 def _advice(wanted: Filter) -> str:
-    """Say how all would be found, where there is a way."""
-    if wanted.statuses and wanted.statuses <= plan.ORDERED:
-        return gettext("With one status, one queue and one type chosen, and nothing else, all are found.")
-    if not wanted.statuses:
-        return gettext("Where a status is chosen that waits for somebody, all of its jobs are looked at.")
+    """Return how to find all matches, if there is a way."""
+    if wanted.statuses and wanted.statuses <= ORDERED:
+        return gettext("To find all, choose only one status, one queue and one type.")
+    if not wanted.statuses and wanted.lease_owner is None:  # a job with a lease owner is in progress
+        return gettext("To search all jobs of a status other than completed, choose that status.")
     return ""

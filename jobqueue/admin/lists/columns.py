@@ -1,8 +1,7 @@
-"""The columns of a list of jobs. Each is made of what the list has read anyway; none asks the database again."""
+"""The columns of a list of jobs. They use only what the list has read, without further queries."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -20,7 +19,7 @@ from jobqueue.states import JobStatus
 
 
 class Columns:
-    """What stands in the columns; what belongs to a value stands below it, so that all find room beside the filters."""
+    """The columns, with further values in small below the main one to leave room for the sidebar."""
 
     @admin.display(description=_("job"), ordering="id")
     def named(self, job: Job) -> Any:
@@ -39,7 +38,7 @@ class Columns:
 
     @admin.display(description=_("queue"))
     def placed(self, job: Job) -> Any:
-        """Say in which queue it is; and how soon it is taken there, where that is not as usual, and whose it is."""
+        """Show the queue, the priority if it isn't the default, and the tenant."""
         usual = job.priority == Options.priority
         return _over(
             job.queue, None if usual else gettext("priority %(number)d") % {"number": job.priority}, job.tenant
@@ -58,21 +57,17 @@ class Columns:
 
 
 def _over(value: Any, *below: Any) -> SafeString:
-    """Put values below another one, in small."""
+    """Put values in small below another one."""
     small = format_html_join("", '<span class="jq-small">{}</span>', ((one,) for one in below if one))
     return format_html("{}{}", value, small)
 
 
 def _took(job: Job) -> str | None:
-    """Say how long the attempt took that ended the job, or how long it has run by now."""
+    """Return how long the last attempt took, or how long it has been running."""
     if job.started_at is None:
         return None
     if job.status == JobStatus.IN_PROGRESS:
-        return gettext("runs for %(length)s") % {"length": _length(SYSTEM.now() - job.started_at)}
+        return gettext("running for %(length)s") % {"length": display.took(job.started_at, SYSTEM.now())}
     if job.completed_at is None:
         return None
-    return gettext("took %(length)s") % {"length": _length(job.completed_at - job.started_at)}
-
-
-def _length(value: timedelta) -> str:
-    return display.duration(max(value, timedelta(0)).total_seconds())
+    return gettext("took %(length)s") % {"length": display.took(job.started_at, job.completed_at)}

@@ -1,4 +1,4 @@
-"""The dead letters in the admin: jobs given up, by what was wrong with them, to be retried or purged."""
+"""The dead letters in the admin: by error and as a list, to be retried or purged."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 
-from jobqueue import conf
 from jobqueue.admin.actions.verbs import VERBS
-from jobqueue.admin.base import LOOKS, address, entry, page
+from jobqueue.admin.base import LOOKS, address, breadcrumb, page
 from jobqueue.admin.lists import error_groups
 from jobqueue.admin.lists.filters import CreatedFilter, QueueFilter, TypeFilter
 from jobqueue.admin.lists.jobs import ReadingJobs
-from jobqueue.models import DeadLetter, Job
+from jobqueue.backends import current
+from jobqueue.models import DeadLetter
+from jobqueue.records import Filter
 
 _READS = ("GET", "HEAD")
 
 
 @admin.register(DeadLetter)
 class DeadLetterAdmin(ReadingJobs):
-    """Dead letters alone: grouped by error first, and as the list they are."""
+    """Dead letters: first grouped by error, then as a list."""
 
     actions = ("retry", "purge")
     list_filter = (TypeFilter, QueueFilter, CreatedFilter)
@@ -32,7 +33,7 @@ class DeadLetterAdmin(ReadingJobs):
     change_list_template = "jobqueue/admin/dead_letters.html"
 
     def get_urls(self) -> list[URLPattern]:
-        # Before those of a job, whose quoted id never has such an underscore.
+        # Before the URLs of a job: a quoted id never contains these underscores.
         own = [
             path("all/", self.admin_site.admin_view(self.all_view), name=f"{self._prefix}_all"),
             path("by_error/", self.admin_site.admin_view(self.group_view), name=f"{self._prefix}_by_error"),
@@ -55,7 +56,7 @@ class DeadLetterAdmin(ReadingJobs):
     # By error
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the errors; what asks for a list is sent on to it."""
+        """Show the errors. A request with a query is redirected to the list."""
         if request.method not in _READS:
             return super().changelist_view(request, extra_context)
         if not self.has_view_permission(request):
@@ -68,42 +69,44 @@ class DeadLetterAdmin(ReadingJobs):
         return page(self, request, "jobqueue/admin/groups.html", title, **context)
 
     def all_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the list of all dead letters, and do what its form asks for."""
+        """Show the list of all dead letters, and handle its actions."""
         return super().changelist_view(request, self._both())
 
     def _both(self) -> dict[str, str]:
         return {"groups_address": address(self, "changelist"), "list_address": address(self, "all")}
 
     def group_view(self, request: HttpRequest) -> HttpResponse:
-        """Show one group: its latest failure, its newest jobs, and what can be done to all of them."""
+        """Show one group: its latest failure, its newest jobs, and the verbs for all of them."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         fingerprint = request.GET.get("fingerprint", "")
         group = error_groups.one(fingerprint)
         if group is None:
-            messages.info(request, gettext("No dead letter has this error any more."))
+            messages.info(request, gettext("No dead letter has this error."))
             return HttpResponseRedirect(address(self, "changelist"))
         query = request.GET.urlencode()
         context = {
             "media": LOOKS,
             "group": error_groups.shown(self, group),
             "lately": error_groups.lately(group),
-            "told": error_groups.latest(group),
+            "failure": error_groups.latest(group),
             "jobs": error_groups.jobs(self, fingerprint),
             "verbs": [
                 (VERBS[name], f"{address(self, f'by_error_{name}')}?{query}")
                 for name in self.actions
-                if VERBS[name].allowed(request)
+                if VERBS[name].is_allowed(request)
             ],
         }
-        return page(self, request, "jobqueue/admin/group.html", error_groups.named(group), [entry(self)], **context)
+        return page(
+            self, request, "jobqueue/admin/group.html", error_groups.named(group), [breadcrumb(self)], **context
+        )
 
     def group_verb_view(self, request: HttpRequest, verb_name: str) -> HttpResponse:
-        """Do one verb to a whole group."""
+        """Apply a verb to a whole group."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         verb = VERBS[verb_name]
-        if not (verb.allowed(request) and self.has_view_permission(request)):
+        if not (verb.is_allowed(request) and self.has_view_permission(request)):
             raise PermissionDenied
         fingerprint = request.GET.get("fingerprint", "")
         if "\0" in fingerprint:
@@ -123,13 +126,13 @@ class DeadLetterAdmin(ReadingJobs):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # What operators did is logged under the job, which stays when the dead letter is one no more.
+        # Actions are logged under the job, which remains when it is no longer a dead letter.
         return HttpResponseRedirect(self._of_the_job("history", object_id))
 
     def _is_a_job_again(self, request: HttpRequest, job_id: str) -> bool:
         if "\0" in job_id or self.get_object(request, job_id) is not None:
             return False
-        return Job.objects.using(conf.get("DATABASE")).filter(pk=job_id).exists()
+        return bool(current().jobs.count(Filter(ids=frozenset({job_id})), 1))
 
     def _of_the_job(self, page: str, object_id: str) -> str:
         return reverse(f"admin:jobqueue_job_{page}", args=[object_id], current_app=self.admin_site.name)

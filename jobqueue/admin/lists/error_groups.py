@@ -1,4 +1,4 @@
-"""Dead letters by error, as the pages show them: what failed, how often, since when; redacted, as everything is."""
+"""Dead letters grouped by error, as the pages show them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jobqueue.admin.dashboard.charts import sparkline
 from jobqueue.admin.search.query import spelled
 from jobqueue.admin.search.results import CAP
 from jobqueue.backends import current
-from jobqueue.backends.matching import matching
+from jobqueue.backends.sql.filters import matching
 from jobqueue.models import Attempt, Job
 from jobqueue.models.attempt import ENDING_LABELS
 from jobqueue.policy.redaction import redact_text, secret_values
@@ -28,7 +28,7 @@ from jobqueue.states import JobStatus
 
 SHOWN = 100
 JOBS_SHOWN = 20
-#: Postgres looks at the row behind each entry it counts, as long as nobody has vacuumed: a million of them in a second.
+#: Until a table is vacuumed, Postgres reads the row of each entry that it counts: a million take a second.
 CAPS = Caps(group=CAP, groups=40_000, hour=500, hours=24_000)
 
 _ENDINGS = dict(ENDING_LABELS)
@@ -36,7 +36,7 @@ _COLUMNS = ("id", "type", "attempts", "max_retries", "queue", "tenant", "complet
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class GroupRow:
     """One group as a page shows it."""
 
     error: str
@@ -52,26 +52,26 @@ class Shown:
 
 
 def wanted(fingerprint: str) -> Filter:
-    """The jobs of a group."""
+    """Return the filter for the jobs of a group."""
     return Filter(statuses=frozenset({JobStatus.DEAD_LETTER}), fingerprint=fingerprint)
 
 
-def all_shown(of: admin.ModelAdmin[Any]) -> tuple[list[Shown], bool]:
-    """Read the groups, those first that were added to last, and whether there are more."""
-    found = current().error_groups(SHOWN, CAPS)
+def all_shown(of: admin.ModelAdmin[Any]) -> tuple[list[GroupRow], bool]:
+    """Read the groups, the most recent failures first, and whether there are more."""
+    found = current().errors.groups(SHOWN, CAPS)
     return [shown(of, group) for group in found.groups], found.more
 
 
 def one(fingerprint: str) -> ErrorGroup | None:
-    """Read one group; no database would be asked for a NUL."""
-    return None if "\0" in fingerprint else current().error_group(fingerprint, CAPS)
+    """Read one group. Postgres rejects texts with a NUL."""
+    return None if "\0" in fingerprint else current().errors.group(fingerprint, CAPS)
 
 
-def shown(of: admin.ModelAdmin[Any], group: ErrorGroup) -> Shown:
-    """Write a group out."""
+def shown(of: admin.ModelAdmin[Any], group: ErrorGroup) -> GroupRow:
+    """Format a group for a page."""
     query = urlencode({"fingerprint": group.fingerprint})
     listed = urlencode({"q": spelled(Filter(fingerprint=group.fingerprint))})
-    return Shown(
+    return GroupRow(
         error=named(group),
         message=display.first_line(group.error),
         type=group.type,
@@ -86,14 +86,14 @@ def shown(of: admin.ModelAdmin[Any], group: ErrorGroup) -> Shown:
 
 
 def named(group: ErrorGroup) -> str:
-    """Name what went wrong: by its class, or by how the attempt ended where no exception was seen."""
+    """Name an error by its class, or by how the attempt ended if there was no exception."""
     if not group.fingerprint:
         return gettext("Errors without a fingerprint")
     return group.error_class or str(_ENDINGS.get(group.ending or "", gettext("Unknown error")))
 
 
 def lately(group: ErrorGroup) -> str:
-    """Say in words what the chart of the last day shows."""
+    """Describe the chart of the last day."""
     total = sum(group.hourly)
     if not total:
         return gettext("None in the last 24 hours.")
@@ -107,20 +107,20 @@ def lately(group: ErrorGroup) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is remembered of a job's last failure."""
+class LatestFailure:
+    """The latest failure of a group, redacted."""
 
     message: str
     traceback: str
     worker: str
 
 
-def latest(group: ErrorGroup) -> Told:
-    """Read the latest failure of a group, without the secrets its payload is known to hold."""
+def latest(group: ErrorGroup) -> LatestFailure:
+    """Read the latest failure of a group, without secrets of the job's payload."""
     past = Attempt.objects.using(conf.get("DATABASE")).filter(job_id=group.newest_id).order_by("-fence").first()
     secrets = _secrets(group.newest_id)
     message = past.message if past and past.message else group.error
-    return Told(
+    return LatestFailure(
         message=redact_text(message, secrets),
         traceback=redact_text(past.traceback, secrets) if past else "",
         worker=past.owner if past else "",
@@ -128,15 +128,15 @@ def latest(group: ErrorGroup) -> Told:
 
 
 def _secrets(job_id: str) -> tuple[str, ...]:
-    """Find a payload's secrets."""
+    """Find the secrets in a job's payload."""
     rows = Job.objects.using(conf.get("DATABASE")).filter(pk=job_id)
     text = rows.values_list(Cast("payload", TextField()), flat=True).first()
     return secret_values(foreign_json.read(text or "null"))
 
 
 def jobs(of: admin.ModelAdmin[Any], fingerprint: str) -> list[dict[str, Any]]:
-    """Read the newest jobs of a group, in the order of the index of dead letters by error."""
-    # The first column is the same for all; without it Postgres would sort those that have none.
+    """Read the newest jobs of a group, by the index of dead letters by error."""
+    # The first column is the same for all. Without it, Postgres would sort the jobs that have no fingerprint.
     rows = matching(conf.get("DATABASE"), wanted(fingerprint)).order_by("-error_fingerprint", "-completed_at", "-pk")
     return [
         {

@@ -1,6 +1,6 @@
-"""The filters beside the lists: what can be chosen there, and the filter that it stands for.
+"""The filters in the sidebar of the lists.
 
-Their choices come from the code and from what is paused, never from the job table.
+Their choices come from the code and from pauses, never from the job table.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue.admin.base import known_queues
 from jobqueue.admin.search.combine import BadQuery
 from jobqueue.admin.search.query import check, read_status
-from jobqueue.backends import current
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.models.job import STATUS_LABELS
-from jobqueue.records import Filter, Scope
+from jobqueue.records import Filter
 
-#: From here on a box to search in is quicker than a list of links.
+#: From this many choices on, a search box is quicker than a list of links.
 MANY = 12
 
 WINDOWS = {
@@ -39,7 +39,7 @@ WINDOWS = {
 
 
 class _Beside(admin.SimpleListFilter):
-    """Offers choices; what was chosen is read by ``listing.wanted``, together with what was typed."""
+    """Offers choices. ``results.wanted`` reads the chosen ones together with the search box."""
 
     parameter_name: str
 
@@ -58,7 +58,7 @@ class StatusFilter(_Beside):
 
 
 class _Names(_Beside):
-    """Names known to this process; one it does not know may still stand in the address."""
+    """Names that this process knows, and the one in the URL even if it is unknown."""
 
     @abstractmethod
     def names(self) -> Iterable[str]:
@@ -82,7 +82,7 @@ class _Names(_Beside):
 
 
 class TypeFilter(_Names):
-    """The job types of this release, and their former names."""
+    """The job types of this release, and their aliases."""
 
     title = _("type")
     parameter_name = "type"
@@ -98,8 +98,7 @@ class QueueFilter(_Names):
     parameter_name = "queue"
 
     def names(self) -> Iterable[str]:
-        paused = {pause.name for pause in current().pauses() if pause.scope is Scope.QUEUE}
-        return {"default", *(one.options.queue for one in registry), *paused}
+        return known_queues()
 
 
 class CreatedFilter(_Beside):
@@ -129,13 +128,13 @@ def _queue(value: str) -> Filter:
 def _created(value: str) -> Filter:
     if value not in WINDOWS:
         raise BadQuery(
-            gettext("There is no such time of creation. There are %(names)s.") % {"names": ", ".join(WINDOWS)}
+            gettext("There is no such time of creation. Possible are %(names)s.") % {"names": ", ".join(WINDOWS)}
         )
     length, _label = WINDOWS[value]
     return Filter(created_after=SYSTEM.now() - length)
 
 
-#: How the value of each is read. Raises BadQuery.
+#: How the value of each filter is read. The functions raise BadQuery.
 BESIDE: dict[str, Callable[[str], Filter]] = {
     StatusFilter.parameter_name: _status,
     TypeFilter.parameter_name: _type,

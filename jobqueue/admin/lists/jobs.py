@@ -1,4 +1,4 @@
-"""The jobs in the admin: lists, search, and a page each. Nothing is written here but by an operator's verbs."""
+"""The jobs in the admin: lists, search, and a page for each. Only an operator's verbs change them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from jobqueue.models import DeadLetter, Job
 from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
-#: As long as the longest search there is, each letter as four escaped bytes, and much more than anything beside it.
+#: Enough for the longest search with each character as four escaped bytes, and for the filters.
 LONGEST_ADDRESS = 30_000
 
 
 class ReadingJobs(Columns, JobPage):
-    """What every list of jobs shares."""
+    """The base of the lists of jobs."""
 
     change_list_template = "jobqueue/admin/change_list.html"
     list_display: Any = ("named", "shown_status", "placed", "when", "shown_error")
     list_filter: ClassVar[Any] = (StatusFilter, TypeFilter, QueueFilter, CreatedFilter)
-    # Any other column has no index, and a million rows would be sorted for it.
+    # No other column has an index: a million rows would have to be sorted.
     sortable_by = ("named",)
     ordering = ("-id",)
     show_full_result_count = False
@@ -44,7 +44,7 @@ class ReadingJobs(Columns, JobPage):
     class Media:
         css = {"all": ("jobqueue/admin.css",)}
 
-    # Who may
+    # Permissions
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -58,21 +58,21 @@ class ReadingJobs(Columns, JobPage):
     def has_view_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
         return request.user.has_perm("jobqueue.view_job")
 
-    # Which rows
+    # Rows
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        # Only the filters' own: others could be used to scan payloads, and to guess at what is redacted.
+        # Only those of the filters: others could scan payloads and guess redacted values.
         return lookup in {one.parameter_name for one in self.list_filter}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
-        # JSON is read where it is shown, and not by the driver: what one job holds must not hide another.
+        # JSON is decoded where it is shown, not by the driver: one unreadable value must not break the list.
         return super().get_queryset(request).using(conf.get("DATABASE")).defer(*detail.JSON_COLUMNS)
 
     def get_changelist(self, request: HttpRequest, **_kwargs: Any) -> type[JobList]:
         return JobList
 
     def wanted(self, request: HttpRequest) -> Filter:
-        """Say what the list shows, as a filter. Raises BadQuery."""
+        """Return the filter of the list. Raises BadQuery."""
         return both(self._of_all, results.wanted(request))
 
     @property
@@ -81,7 +81,7 @@ class ReadingJobs(Columns, JobPage):
         return Filter(statuses=frozenset({JobStatus.DEAD_LETTER})) if is_dead else Filter()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        # A list repeats its address in each of its links.
+        # A list repeats its URL in each of its links.
         if len(request.META.get("QUERY_STRING", "")) > LONGEST_ADDRESS:
             raise BadRequest("The address is too long.")
         return super().changelist_view(request, extra_context)
@@ -96,6 +96,6 @@ class ReadingJobs(Columns, JobPage):
 
 @admin.register(Job)
 class JobAdmin(ReadingJobs):
-    """All jobs."""
+    """All jobs, with all verbs."""
 
     actions = ("retry", "run_now", "reschedule", "prioritise", "move", "cancel", "purge")

@@ -19,8 +19,8 @@ from jobqueue.admin.search.query import spelled
 from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models.pause import SCOPE_LABELS
-from jobqueue.observe.figures import WINDOWS, depths, figures
-from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, Pause, Scope, Share, WorkerRecord, WorkerState
+from jobqueue.observe.metrics import WINDOWS, depths, figures
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, PauseRecord, Scope, Share, WorkerRecord
 from jobqueue.states import JobStatus
 
 
@@ -51,7 +51,7 @@ class Seen:
 
     now: datetime
     depths: Sequence[Depth]
-    pauses: Sequence[Pause]
+    pauses: Sequence[PauseRecord]
     workers: Sequence[WorkerRecord]
     by_queue: dict[str, Share]
     by_type: dict[str, Share]
@@ -63,10 +63,10 @@ class Seen:
 
     @property
     def in_part(self) -> bool:
-        """Whether there are more queues and types than were looked at."""
+        """Return whether there are more queues and types than were looked at."""
         return len(self.depths) >= MOST_GROUPS
 
-    def pause_of(self, scope: Scope, name: str) -> Pause | None:
+    def pause_of(self, scope: Scope, name: str) -> PauseRecord | None:
         """The pause of a queue or a type, if it has one."""
         return next((one for one in self.pauses if (one.scope, one.name) == (scope, name)), None)
 
@@ -77,8 +77,8 @@ def look() -> Seen:
     return Seen(
         now=backend.now(),
         depths=depths(),
-        pauses=backend.pauses(),
-        workers=backend.workers(),
+        pauses=backend.operator.pauses(),
+        workers=backend.workers.all(),
         by_queue={share.name: share for share in hour.by_queue},
         by_type={share.name: share for share in hour.by_type},
     )
@@ -164,7 +164,7 @@ def _row(
 
 
 def ended(share: Share) -> str:
-    """Say how many were completed, and which part of what came to an end that is."""
+    """Return how many were completed, and which part of what came to an end that is."""
     about = {"count": counted(share.completed)}
     if share.success is None:
         return ngettext("%(count)s completed", "%(count)s completed", share.completed) % about
@@ -178,15 +178,15 @@ def _troubles(seen: Seen, groups: Sequence[Depth]) -> Iterator[str]:
     for group in groups:
         if not group.queued:
             continue
-        serving = [one for one in seen.alive if one.queues is None or group.queue in one.queues]
-        knowing = [one for one in serving if group.type in one.types]
+        serving = [one for one in seen.alive if one.serves(group.queue)]
+        knowing = [one for one in serving if one.serves(group.queue, group.type)]
         if not seen.alive:
             yield gettext("No worker is up.")
         elif not serving:
             yield gettext("No live worker serves this queue.")
         elif not knowing:
             yield gettext("No live worker for this type.")
-        elif all(one.state is not WorkerState.RUNNING for one in knowing):
+        elif not any(one.takes(group.queue, group.type) for one in knowing):
             yield gettext("The workers that could run it are stopping.")
         if group.type not in registry.names:
             yield gettext("This release has no handler for it.")
@@ -197,14 +197,13 @@ def _unserved(seen: Seen, queue: str, groups: Sequence[Depth]) -> list[str]:
     waiting = [one for one in groups if one.queued]
     if waiting and not seen.alive:
         return [gettext("No worker is up.")]
-    serving = [one for one in seen.alive if one.queues is None or queue in one.queues]
+    serving = [one for one in seen.alive if one.serves(queue)]
     if waiting and not serving:
         return [gettext("No live worker serves this queue.")]
-    known = {name for worker in serving for name in worker.types}
     return [
         gettext("No live worker for this type: %(type)s.") % {"type": one.type}
         for one in waiting
-        if one.type not in known
+        if not any(worker.serves(queue, one.type) for worker in serving)
     ]
 
 
@@ -212,12 +211,12 @@ def _unserved(seen: Seen, queue: str, groups: Sequence[Depth]) -> list[str]:
 
 
 def listed(of: admin.ModelAdmin[Any], status: JobStatus, queue: str, types: frozenset[str] = frozenset()) -> str:
-    """Say where the jobs of a queue are listed that have a status."""
+    """Return where the jobs of a queue are listed that have a status."""
     wanted = Filter(statuses=frozenset({status}), queues=frozenset({queue}) if queue else frozenset(), types=types)
     there = reverse("admin:jobqueue_job_changelist", current_app=of.admin_site.name)
     return f"{there}?{urlencode({'q': spelled(wanted)})}"
 
 
 def steering(of: admin.ModelAdmin[Any], verb: str, scope: Scope, name: str) -> str:
-    """Say where a queue or a type is paused or resumed."""
+    """Return where a queue or a type is paused or resumed."""
     return f"{address(of, verb)}?{urlencode({'scope': scope.value, 'name': name})}"

@@ -1,4 +1,4 @@
-"""The queues in the admin: what waits in them, and pausing and resuming them, or a job type in all of them."""
+"""The queues in the admin: their jobs, and the pauses of queues and job types."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue import control
-from jobqueue.admin.actions.forms import Reason
-from jobqueue.admin.base import Entry, address, entry, page
+from jobqueue.admin.actions.forms import ReasonForm
+from jobqueue.admin.base import PageAdmin, address, breadcrumb, page
 from jobqueue.admin.operations import queue_rows
 from jobqueue.backends import current
 from jobqueue.errors import JobQueueError
 from jobqueue.handlers.options import NAME_LENGTH
 from jobqueue.models import Queue
-from jobqueue.observe.figures import depths
+from jobqueue.observe.metrics import depths
 from jobqueue.orders import error_told, together
-from jobqueue.records import Pause, Scope
+from jobqueue.records import PauseRecord, Scope
 
 MAY_PAUSE = "jobqueue.pause_queue"
 CHANGES_SHOWN = 10
 
 
 @admin.register(Queue)
-class QueueAdmin(Entry):
-    """Queues and the types in them, on one page; a page each to pause and to resume."""
+class QueueAdmin(PageAdmin):
+    """One page with the queues and their types, and pages to pause and to resume."""
 
     def get_urls(self) -> list[URLPattern]:
         name, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
@@ -43,7 +43,7 @@ class QueueAdmin(Entry):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the queues, and below them the types."""
+        """Show the queues and the types."""
         self.require(request)
         seen = queue_rows.look()
         context = {
@@ -56,12 +56,12 @@ class QueueAdmin(Entry):
         return page(self, request, "jobqueue/admin/queues.html", gettext("Queues"), **context)
 
     def steer_view(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Tell what a pause or its end means, ask why, and do it."""
+        """Explain a pause or its end, ask for the reason, and carry it out."""
         self.require(request, MAY_PAUSE)
         if request.method not in ("GET", "HEAD", "POST"):
             return HttpResponseNotAllowed(["GET", "POST"])
         scope, name = _target(request)
-        form = Reason(request.POST if request.method == "POST" else None)
+        form = ReasonForm(request.POST if request.method == "POST" else None)
         form.fields["why"].required = verb == "pause"
         if form.is_valid():
             _steer(request, verb, scope, name, form.cleaned_data["why"])
@@ -76,7 +76,7 @@ class QueueAdmin(Entry):
             "sum": queue_rows.Sum(concerned),
             "back": address(self, "changelist"),
         }
-        return page(self, request, "jobqueue/admin/steering.html", TITLES[verb, scope], [entry(self)], **context)
+        return page(self, request, "jobqueue/admin/steering.html", TITLES[verb, scope], [breadcrumb(self)], **context)
 
 
 TITLES: dict[tuple[str, Scope], Any] = {
@@ -86,33 +86,33 @@ TITLES: dict[tuple[str, Scope], Any] = {
     ("resume", Scope.TYPE): _("Resume a job type"),
 }
 DONE: dict[tuple[str, Scope], Any] = {
-    ("pause", Scope.QUEUE): _("The queue %(name)s is paused: jobs that run go on, and no other is taken from it."),
-    ("pause", Scope.TYPE): _("The job type %(name)s is paused: jobs that run go on, and no other of them is taken."),
-    ("resume", Scope.QUEUE): _("The queue %(name)s runs again."),
-    ("resume", Scope.TYPE): _("The job type %(name)s runs again."),
+    ("pause", Scope.QUEUE): _("The queue %(name)s is paused. Running jobs continue, and no more are taken from it."),
+    ("pause", Scope.TYPE): _("The job type %(name)s is paused. Running jobs continue, and no more of them are taken."),
+    ("resume", Scope.QUEUE): _("The queue %(name)s is resumed."),
+    ("resume", Scope.TYPE): _("The job type %(name)s is resumed."),
 }
 NOTHING_DONE: dict[tuple[str, Scope], Any] = {
-    ("pause", Scope.QUEUE): _("The queue %(name)s was paused already, and keeps its first reason."),
-    ("pause", Scope.TYPE): _("The job type %(name)s was paused already, and keeps its first reason."),
+    ("pause", Scope.QUEUE): _("The queue %(name)s was already paused, and keeps its first reason."),
+    ("pause", Scope.TYPE): _("The job type %(name)s was already paused, and keeps its first reason."),
     ("resume", Scope.QUEUE): _("The queue %(name)s was not paused."),
     ("resume", Scope.TYPE): _("The job type %(name)s was not paused."),
 }
 
 
 def _target(request: HttpRequest) -> tuple[Scope, str]:
-    """Read from the address what is meant; an address that somebody made up is told so."""
+    """Read the queue or type from the URL. Raises BadRequest."""
     scope, name = request.GET.get("scope", ""), request.GET.get("name", "")
     if scope not in set(Scope) or "\0" in name or len(name) > NAME_LENGTH:
         raise BadRequest("The address names no queue and no job type.")
     return Scope(scope), name
 
 
-def _pause_of(scope: Scope, name: str) -> Pause | None:
-    return next((one for one in current().pauses() if (one.scope, one.name) == (scope, name)), None)
+def _pause_of(scope: Scope, name: str) -> PauseRecord | None:
+    return next((one for one in current().operator.pauses() if (one.scope, one.name) == (scope, name)), None)
 
 
 def _steer(request: HttpRequest, verb: str, scope: Scope, name: str, why: str) -> None:
-    """Do it, log who did it and why, and tell."""
+    """Pause or resume, log it, and add a message."""
     try:
         with together():
             changed = control.pause(scope, name, why) if verb == "pause" else control.resume(scope, name)
@@ -129,12 +129,12 @@ def _steer(request: HttpRequest, verb: str, scope: Scope, name: str, why: str) -
 
 def _log(request: HttpRequest, verb: str, scope: Scope, name: str, why: str) -> None:
     did = gettext("Paused") if verb == "pause" else gettext("Resumed")
-    # Logged under the name: the row of a pause goes with its end.
+    # Logged under the name, because the pause's row is deleted when it ends.
     target = Queue(pk=name, scope=scope.value, name=name)
     LogEntry.objects.log_actions(request.user.pk, [target], CHANGE, f"{did}: {why}" if why else f"{did}.")  # type: ignore[arg-type]
 
 
 def _changes() -> QuerySet[LogEntry]:
-    """Read who paused and resumed what of late, from Django's log."""
+    """Read the latest pauses and resumes from Django's log."""
     kind = ContentType.objects.get_for_model(Queue, for_concrete_model=False)
     return LogEntry.objects.filter(content_type=kind).select_related("user").order_by("-action_time")[:CHANGES_SHOWN]

@@ -1,11 +1,11 @@
-"""Workers as their pages show them: whether they are up, what they serve, what they run, and what does not fit."""
+"""Workers as their pages show them, with their jobs and warnings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.contrib import admin
@@ -19,11 +19,11 @@ from jobqueue.admin import display
 from jobqueue.admin.base import address, counted
 from jobqueue.admin.job.progress import PERCENT, bar, percent
 from jobqueue.admin.search.results import CAP
-from jobqueue.backends.matching import in_status
+from jobqueue.backends.sql.filters import in_status
 from jobqueue.models import Worker
 from jobqueue.models.worker import STATE_LABELS
 from jobqueue.records import WorkerState
-from jobqueue.records.worker import SILENT_FOR
+from jobqueue.records.worker import is_recent
 from jobqueue.states import JobStatus
 from jobqueue.version import __version__
 
@@ -35,14 +35,14 @@ _COLUMNS = ("id", "type", "queue", "started_at", "lease_until", "attempts", "max
 
 
 class Holding(NamedTuple):
-    """How many running jobs an owner holds, and when the last of its leases ends."""
+    """How many running jobs a worker holds, and when the last of its leases ends."""
 
     jobs: int = 0
     until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class WorkerRow:
     """One worker as a page shows it."""
 
     name: str
@@ -62,21 +62,16 @@ class Shown:
 
 
 def newest() -> tuple[list[Worker], bool]:
-    """Read the workers that were heard of last, and whether there are more; one that keeps crashing leaves many."""
+    """Read the workers with the latest heartbeats, and whether there are more. A crash loop leaves many rows."""
     rows = list(Worker.objects.using(conf.get("DATABASE")).order_by("-seen_at", "name", "owner")[: SHOWN + 1])
     return rows[:SHOWN], len(rows) > SHOWN
 
 
-def is_alive(worker: Worker, now: datetime) -> bool:
-    """Whether it was heard of lately."""
-    return now - worker.seen_at < SILENT_FOR
-
-
-def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
-    """Write a worker out."""
-    alive = is_alive(worker, now)
+def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> WorkerRow:
+    """Return the row that the admin shows for a worker."""
+    alive = is_recent(worker.seen_at, now)
     running = worker.state == WorkerState.RUNNING.value
-    return Shown(
+    return WorkerRow(
         name=worker.name,
         owner=worker.owner,
         address=address(of, "change", quote(worker.owner)) if worker.owner else address(of, "changelist"),
@@ -84,7 +79,7 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
         sign="✕" if not alive else "▶" if running else "■",
         tone="jq-trouble" if not alive else "jq-completed" if running else "jq-attention",
         seen=display.near(worker.seen_at, display.ago(worker.seen_at)),
-        up=display.near(worker.started_at, display.length(max(worker.seen_at - worker.started_at, timedelta(0)))),
+        up=display.near(worker.started_at, display.length(display.elapsed(worker.started_at, worker.seen_at))),
         slots=f"{worker.busy}/{worker.slots}",
         host=worker.host,
         pid=worker.pid,
@@ -95,12 +90,12 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> Shown:
 
 
 def served(queues: object) -> str:
-    """Say which queues; none named is all of them."""
+    """List the queues that a worker serves; ``None`` is all."""
     return gettext("all") if queues is None else ", ".join(texts(queues))
 
 
 def few(given: object) -> str:
-    """Write some names, and how many there are besides."""
+    """List some names, and how many more there are."""
     names = texts(given)
     some = ", ".join(names[:NAMES_SHOWN])
     more = len(names) - NAMES_SHOWN
@@ -109,11 +104,11 @@ def few(given: object) -> str:
     return ngettext("%(some)s and %(count)d more", "%(some)s and %(count)d more", more) % {"some": some, "count": more}
 
 
-# What they hold
+# Their jobs
 
 
 def holdings() -> dict[str, Holding]:
-    """Read who holds running jobs; of very many, those whose leases end first."""
+    """Read which workers hold running jobs. With very many jobs, only those whose leases end first are read."""
     rows = in_status(conf.get("DATABASE"), JobStatus.IN_PROGRESS).order_by("lease_until")
     found: dict[str, Holding] = {}
     for owner, until in rows.values_list("lease_owner", "lease_until")[:CAP]:
@@ -124,7 +119,7 @@ def holdings() -> dict[str, Holding]:
 
 
 def runs(of: admin.ModelAdmin[Any], owner: str, now: datetime) -> tuple[list[dict[str, Any]], bool]:
-    """Read the jobs that a worker holds, those first that have run for longest, and whether there are more."""
+    """Read the jobs of a worker, the longest-running first, and whether there are more."""
     rows = in_status(conf.get("DATABASE"), JobStatus.IN_PROGRESS).filter(lease_owner=owner).order_by("started_at", "pk")
     found = list(rows.annotate(percent=PERCENT).values(*_COLUMNS, "percent")[: SHOWN + 1])
     return [_run(of, row, now) for row in found[:SHOWN]], len(found) > SHOWN
@@ -137,7 +132,7 @@ def _run(of: admin.ModelAdmin[Any], row: Mapping[str, Any], now: datetime) -> di
         "type": row["type"],
         "queue": row["queue"],
         "address": reverse("admin:jobqueue_job_change", args=[quote(row["id"])], current_app=of.admin_site.name),
-        "since": since and display.near(since, display.length(max(now - since, timedelta(0)))),
+        "since": since and display.near(since, display.length(display.elapsed(since, now))),
         "progress": bar(percent(row["percent"])) or "",
         "attempt": f"{row['attempts']}/{row['max_retries']}",
         "asked_to_stop": row["cancel_requested_at"] is not None,
@@ -145,21 +140,21 @@ def _run(of: admin.ModelAdmin[Any], row: Mapping[str, Any], now: datetime) -> di
     }
 
 
-# What does not fit
+# Warnings
 
 
 def notices(workers: Iterable[Worker], held: Mapping[str, Holding], now: datetime, *, all_known: bool) -> list[str]:
-    """Say what is amiss with the workers together, and with those that fell silent."""
+    """List warnings about the workers: none is up, versions differ, or some are silent."""
     workers = list(workers)
-    alive = [one for one in workers if is_alive(one, now)]
+    alive = [one for one in workers if is_recent(one.seen_at, now)]
     found = [] if alive else [gettext("No worker is up: start one with manage.py runworker.")]
     found += _versions(alive)
     found += [silence(one, held.get(one.owner, Holding()), now) for one in workers if one not in alive]
     strangers = sum(one.jobs for owner, one in held.items() if owner not in {worker.owner for worker in workers})
     if strangers and all_known:
         words = ngettext(
-            "%(count)s running job is held by a worker that is not listed; it goes back when its lease ends.",
-            "%(count)s running jobs are held by workers that are not listed; they go back when their leases end.",
+            "%(count)s running job is held by a worker that is not listed. It is recovered when its lease ends.",
+            "%(count)s running jobs are held by workers that are not listed. They are recovered when their leases end.",
             strangers,
         )
         found.append(words % {"count": counted(strangers)})
@@ -170,31 +165,31 @@ def _versions(alive: Iterable[Worker]) -> list[str]:
     versions = Counter(one.version for one in alive)
     if len(versions) > 1:
         told = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
-        words = gettext("Different versions run side by side: %(versions)s. Restart the workers that are behind.")
+        words = gettext("The workers run different versions: %(versions)s. Restart the outdated ones.")
         return [words % {"versions": told}]
     if versions and __version__ not in versions:
-        words = gettext("The workers run version %(theirs)s, and this page is of version %(ours)s.")
+        words = gettext("The workers run version %(theirs)s, but the admin runs version %(ours)s.")
         return [words % {"theirs": next(iter(versions)), "ours": __version__}]
     return []
 
 
 def silence(worker: Worker, held: Holding, now: datetime) -> str:
-    """Say for how long a worker was not heard of, and what that means for its jobs."""
-    words = gettext("%(name)s was not heard of for %(length)s: it died, or cannot reach the database.")
+    """Return how long a worker has been silent, and what that means for its jobs."""
+    words = gettext("%(name)s has been silent for %(length)s: it died, or can't reach the database.")
     told = words % {"name": worker.name, "length": display.length(now - worker.seen_at)}
     if not held.jobs:
         nothing = gettext("It holds no jobs.")
         return f"{told} {nothing}"
     if held.until is None or held.until <= now:
         after = ngettext(
-            "The lease of its %(count)s job is over: any live worker takes it back.",
-            "The leases of its %(count)s jobs are over: any live worker takes them back.",
+            "The lease of its %(count)s job has ended. A live worker will recover it.",
+            "The leases of its %(count)s jobs have ended. A live worker will recover them.",
             held.jobs,
         )
         return f"{told} {after % {'count': counted(held.jobs)}}"
     after = ngettext(
-        "The lease of its %(count)s job ends %(when)s, at %(moment)s; then a live worker takes it back.",
-        "The leases of its %(count)s jobs end %(when)s at the latest, at %(moment)s; then live workers take them back.",
+        "The lease of its %(count)s job ends %(when)s, at %(moment)s. Then a live worker recovers it.",
+        "The leases of its %(count)s jobs end %(when)s at the latest, at %(moment)s. Then live workers recover them.",
         held.jobs,
     )
     about = {"count": counted(held.jobs), "when": display.ago(held.until), "moment": display.exactly(held.until)}
@@ -202,7 +197,7 @@ def silence(worker: Worker, held: Holding, now: datetime) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Read a list of texts; another program may have written anything in its place."""
+    """Read a list of texts. Another program may have written something else."""
     return (
         [str(one).encode(errors="backslashreplace").decode() for one in value]
         if isinstance(value, (list, tuple))

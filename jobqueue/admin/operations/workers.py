@@ -1,4 +1,4 @@
-"""The workers in the admin: who is up, and a page each with what its slots run. There is nothing to be done to them."""
+"""The workers in the admin: a read-only list, and a page for each with its jobs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from jobqueue import conf
-from jobqueue.admin.base import Entry, address, entry, page
+from jobqueue.admin.base import PageAdmin, address, breadcrumb, page
 from jobqueue.admin.operations import worker_rows
 from jobqueue.backends import current
 from jobqueue.models import Worker
+from jobqueue.records.worker import is_recent
 
 
 @admin.register(Worker)
-class WorkerAdmin(Entry):
-    """Workers, to be looked at."""
+class WorkerAdmin(PageAdmin):
+    """The read-only pages of the workers."""
 
     def get_urls(self) -> list[URLPattern]:
         name, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
@@ -29,7 +30,7 @@ class WorkerAdmin(Entry):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show all workers, and what is amiss with them."""
+        """Show all workers, with warnings."""
         self.require(request)
         now = current().now()
         rows, more = worker_rows.newest()
@@ -43,11 +44,11 @@ class WorkerAdmin(Entry):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show one worker, and the jobs it holds."""
+        """Show one worker and its jobs."""
         self.require(request)
         worker = _find(unquote(object_id))
         if worker is None:
-            words = gettext("There is no such worker: it ended, or was silent for a day. Its jobs are not lost.")
+            words = gettext("This worker is gone: it ended, or was silent for a day. Its jobs are not lost.")
             messages.info(request, words)
             return HttpResponseRedirect(address(self, "changelist"))
         now = current().now()
@@ -58,12 +59,12 @@ class WorkerAdmin(Entry):
             "all_types": ", ".join(worker_rows.texts(worker.types)),
             "jobs": jobs,
             "more": more,
-            "notices": [] if worker_rows.is_alive(worker, now) else [worker_rows.silence(worker, held, now)],
+            "notices": [] if is_recent(worker.seen_at, now) else [worker_rows.silence(worker, held, now)],
         }
         title = gettext("Worker %(name)s") % {"name": worker.name}
-        return page(self, request, "jobqueue/admin/worker.html", title, [entry(self)], **context)
+        return page(self, request, "jobqueue/admin/worker.html", title, [breadcrumb(self)], **context)
 
 
 def _find(owner: str) -> Worker | None:
-    # Postgres has no text with a NUL in it, and would not be asked for one.
+    # Postgres rejects texts with a NUL.
     return None if "\0" in owner else Worker.objects.using(conf.get("DATABASE")).filter(pk=owner).first()

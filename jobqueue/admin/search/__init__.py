@@ -1,1 +1,1 @@
-"""The search box: what is typed, which jobs it means, and how they are found."""
+"""The search: the query, the filter that it means, and the way to the matching jobs."""

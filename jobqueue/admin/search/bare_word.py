@@ -1,37 +1,30 @@
-"""What a bare word in the search box means: the first of what it could be that there is."""
+"""The meaning of a search word without a name: an id, a key, a type or a tenant, whichever exists."""
 
 from __future__ import annotations
 
-from jobqueue import conf
-from jobqueue.admin.search import plan
+from jobqueue.admin.search import job_id
+from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
-from jobqueue.models import Job
+from jobqueue.ids import begins_ulid
 from jobqueue.records import Filter
 
-#: Short of it, nearly every id begins so.
+#: Nearly all ids have a shorter beginning in common.
 SHORTEST_BEGINNING = 4
 
 
 def meant(word: str) -> Filter:
-    """Take a word for a whole id, a whole key, the beginning of an id, a whole type or a whole tenant."""
-    alias = conf.get("DATABASE")
+    """Return the filter for a word: an id or its beginning, an idempotency key, a type or a tenant."""
     if found := named(word):
         return found
-    start = word.upper()
-    if len(start) >= SHORTEST_BEGINNING and plan.is_beginning(start):
-        like_it = plan.beginning(Job.objects.using(alias), start).filter(pk__startswith=start)
-        if like_it.order_by("-pk").values("pk")[:1]:
-            return Filter(id_prefix=start)
+    jobs = current().jobs
+    start = job_id.as_beginning(word.upper())
+    if len(start) >= SHORTEST_BEGINNING and begins_ulid(start) and jobs.search(Filter(id_prefix=start), 1).found:
+        return Filter(id_prefix=start)
     as_type = Filter(types=frozenset({word}))
-    if word in registry.names:
-        return as_type
-    newest = plan.stretch(alias, Filter()).of(Job.objects.using(alias).filter(type=word))
-    return as_type if newest.order_by("-pk").values("pk")[:1] else Filter(tenant=word)
+    return as_type if word in registry.names or jobs.search(as_type, 1).found else Filter(tenant=word)
 
 
 def named(word: str) -> Filter | None:
-    """Take a word for a whole id or a whole key, if there is one."""
-    rows = Job.objects.using(conf.get("DATABASE"))
-    if rows.filter(pk=word).exists():
-        return Filter(ids=frozenset({word}))
-    return Filter(idempotency_key=word) if rows.filter(idempotency_key=word).exists() else None
+    """Return the filter for a complete id or idempotency key, if a job has it."""
+    possible = (Filter(ids=frozenset({word})), Filter(idempotency_key=word))
+    return next((one for one in possible if current().jobs.count(one, 1)), None)

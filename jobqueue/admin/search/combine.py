@@ -1,4 +1,4 @@
-"""Two filters made one: what the search box says, and what is chosen beside the list."""
+"""The combination of two filters, such as the search box and the sidebar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from jobqueue.admin.search.tokens import written
 from jobqueue.records import Filter
 
-#: How each field is called in the search box.
+#: The name of each field in the search box.
 NAMES = {
     "ids": "id",
     "statuses": "status",
@@ -27,18 +27,18 @@ _ONES = ("tenant", "idempotency_key", "parent_id", "lease_owner", "fingerprint")
 
 
 class BadQuery(ValueError):
-    """What was asked for cannot be read, or no job can be it; the message says why, for whoever typed it."""
+    """A query is invalid, or no job can match it. The message is for the user."""
 
 
 def both(one: Filter, other: Filter) -> Filter:
-    """Make the filter that lets through what both do. Raises BadQuery where that can be no job."""
+    """Combine two filters. Raises BadQuery if no job can match both."""
     changes: dict[str, Any] = {name: _shared(name, getattr(one, name), getattr(other, name)) for name in _SETS}
     changes |= {name: _same(name, getattr(one, name), getattr(other, name)) for name in _ONES}
     changes["id_prefix"] = _longer(one.id_prefix, other.id_prefix)
     changes["error"] = _containing(one.error, other.error)
     changes["created_after"] = max(filter(None, (one.created_after, other.created_after)), default=None)
     changes["created_before"] = min(filter(None, (one.created_before, other.created_before)), default=None)
-    # By what is written, for True equals 1.
+    # Compared as text, because True == 1.
     changes["payload"] = tuple({repr(pair): pair for pair in (*one.payload, *other.payload)}.values())
     return replace(one, **changes)
 
@@ -65,7 +65,7 @@ def _longer(one: str, other: str) -> str:
 def _containing(one: str, other: str) -> str:
     short, long = sorted((one, other), key=len)
     if short.lower() not in long.lower():
-        raise BadQuery(gettext("Only one “error:” can be asked for at a time; put what belongs together in quotes."))
+        raise BadQuery(gettext("Only one “error:” is possible; put words that belong together in quotes."))
     return long
 
 

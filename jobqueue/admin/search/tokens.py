@@ -1,4 +1,4 @@
-"""Words as they are typed: blanks part them, and quotes keep together what belongs together."""
+"""The words of a query, separated by spaces, with quotes around those that contain spaces."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _CONSTANTS = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
-class Word(NamedTuple):
-    """What was typed, without its quotes, and whether it had any."""
+class Token(NamedTuple):
+    """A text without its quotes, and whether it had any."""
 
     text: str
     quoted: bool
 
 
 def words(text: str) -> list[str] | None:
-    """Part a text into words as typed; None where a quotation mark is not closed."""
+    """Split a text into words, quotes included; None if a quotation mark isn't closed."""
     return None if '"' in _WORD.sub("", text) else _WORD.findall(text)
 
 
 def parted(word: str) -> tuple[str, str] | None:
-    """Part a word at its first colon into a name and a value as typed; a word that begins with a quote has no name."""
+    """Split a word at its first colon into name and value. A word that begins with a quote has no name."""
     head = None if word.startswith('"') else _HEAD.match(word)
     return (head[1], word[head.end() :]) if head else None
 
 
-def plain(typed: str) -> Word:
-    """Take the quotes away."""
-    return Word(_IN_QUOTES.sub(lambda found: _without_backslashes(found[0][1:-1]), typed), '"' in typed)
+def plain(typed: str) -> Token:
+    """Remove the quotes."""
+    return Token(_IN_QUOTES.sub(lambda found: _without_backslashes(found[0][1:-1]), typed), '"' in typed)
 
 
-def items(typed: str) -> list[Word]:
-    """Part a value at its commas."""
+def items(typed: str) -> list[Token]:
+    """Split a value at its commas."""
     ends = [found.start() for found in _COMMA.finditer(typed) if found[1] is None]
     starts = [0, *(end + 1 for end in ends)]
     return [plain(typed[start:end]) for start, end in zip(starts, [*ends, len(typed)], strict=True)]
@@ -59,8 +59,8 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def scalar(word: Word) -> object:
-    """Read a value of JSON: without quotes, what looks like a number, true, false or null is one."""
+def scalar(word: Token) -> object:
+    """Read a JSON scalar. Without quotes, numbers, true, false and null are not text."""
     if word.quoted:
         return word.text
     if word.text in _CONSTANTS:
@@ -71,10 +71,10 @@ def scalar(word: Word) -> object:
 
 
 def written_scalar(value: object) -> str:
-    """Write a value of JSON so that ``scalar`` reads it."""
+    """Write a JSON scalar; ``scalar`` reads the same value."""
     if not isinstance(value, str):
         return json.dumps(value)
-    return written(value) if scalar(Word(value, False)) == value else quoted(value)
+    return written(value) if scalar(Token(value, False)) == value else quoted(value)
 
 
 def _without_backslashes(text: str) -> str:

@@ -1,13 +1,13 @@
-// Keeps an open dashboard up to date: asks for the parts that changed, and changes in the page what is different.
-// Nothing is replaced that stays, so what is unfolded, scrolled or focused stays so too.
+// Keeps an open dashboard up to date: asks for changed panels, and changes only the elements that differ.
+// Other elements stay, so that expanded, scrolled and focused ones are kept.
 "use strict";
 
 {
     const LONGEST_WAIT = 60000;
     const PATIENCE = 20000;
-    // One answer that is late is no news; it is told when the next one is missing too.
+    // A single late answer is not reported, only the second in a row.
     const TOLD_FROM = 2;
-    // What the reader changes on the page, and the server knows nothing of.
+    // Attributes that the reader changes, unknown to the server.
     const OF_READER = new Set(["open"]);
 
     const board = document.getElementById("jq-board");
@@ -45,7 +45,7 @@
                 if (answer.ok) {
                     show(await answer.json());
                 } else {
-                    // Who is signed out is sent to sign in.
+                    // A user who was signed out is redirected to the login page.
                     fail(answer.type === "opaqueredirect" || answer.status === 403 ? "jqStranger" : "jqStale");
                 }
             } catch {
@@ -82,7 +82,7 @@
             }
         }
 
-        // Whoever listens to the page hears each change of this text; so it is changed when there is something to say.
+        // Screen readers announce each change of this text, so it only changes if there is something to say.
         function tell(text) {
             if (news.textContent !== text) {
                 news.textContent = text;
@@ -117,7 +117,7 @@
         const fresh = document.createElement("template");
         fresh.innerHTML = html;
         fitChildren(part, fresh.content);
-        // Rows change places, and go; the focus goes with its row, and else stays nearby.
+        // Rows move and disappear. The focus follows its row, or stays nearby.
         if (link && (document.activeElement !== focused || focused.getAttribute("href") !== link)) {
             const moved = Array.from(part.querySelectorAll("a")).find((one) => one.getAttribute("href") === link);
             part.tabIndex = -1;

@@ -1,5 +1,5 @@
-/* A job's page while somebody looks at it: it asks every second what has changed, and puts that in place of what was
-   there; and it copies JSON. Without it the page is whole, and stays as it was loaded. */
+/* Updates an open job page: asks every second for changes, and replaces the changed parts. Also copies JSON.
+   Without this script, the page is complete but stays as it was loaded. */
 "use strict";
 
 (() => {
@@ -30,7 +30,7 @@
             await navigator.clipboard.writeText(text);
             told.textContent = button.dataset.done;
         } catch {
-            // Over plain http there is no clipboard.
+            // Without HTTPS there is no clipboard.
             select(button, box, text);
             told.textContent = button.dataset.selected;
         }
@@ -50,7 +50,7 @@
         area.select();
     }
 
-    /* Looking again */
+    /* Updates */
 
     if (!page.dataset.jqLive) {
         return;
@@ -60,7 +60,7 @@
     const trouble = page.querySelector("[data-jq-trouble]");
     const said = page.querySelector("[data-jq-said]");
     const parts = {};
-    // The markup that an element was made of: what a reader unfolds changes the element, and not this.
+    // The markup that an element was made from. Expanding an element changes the element, but not this.
     const sources = new WeakMap();
     let status = page.dataset.jqStatus;
     let token = "";
@@ -84,7 +84,7 @@
         const template = document.createElement("template");
         template.innerHTML = markup;
         const old = new Map(Array.from(place.children, (child, index) => [keyOf(child, index), child]));
-        // A list of its own: whatever is put into the page is gone from the template.
+        // A copy: elements that move into the page leave the template.
         const wanted = Array.from(template.content.children).map((fresh, index) => {
             const key = keyOf(fresh, index);
             const there = old.get(key);
@@ -106,7 +106,7 @@
     }
 
     function stays(there, fresh) {
-        // Nobody's words are taken away while they are being written.
+        // A field is not replaced while someone types in it.
         const typing = there.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
         return typing || sources.get(there) === fresh.outerHTML;
     }
@@ -187,7 +187,7 @@
             } else if (answer.status === 404) {
                 end((await answer.json()).gone);
             } else if (answer.type === "opaqueredirect" || answer.status === 403) {
-                // Signed out, or no longer allowed to look.
+                // The user was signed out, or lost the permission.
                 end(page.dataset.jqOut);
             } else {
                 throw new Error(String(answer.status));

@@ -1,4 +1,4 @@
-// Has the search box offer the next word: a datalist by itself completes the whole box alone.
+// Suggests the next word in the search box. A datalist alone completes only the whole text.
 "use strict";
 
 (() => {
