@@ -1,3 +1,3 @@
-"""Jobs that come with the queue. Each part is an app of its own, and none loads unless INSTALLED_APPS names it."""
+"""Optional apps of jobs. Each is loaded only if INSTALLED_APPS lists it."""
 
 from __future__ import annotations

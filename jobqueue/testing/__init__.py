@@ -1,4 +1,4 @@
-"""For tests: a clock that moves when told to, and the suite that every backend has to pass."""
+"""Test support: a virtual clock, and the contract suite for backends."""
 
 from __future__ import annotations
 

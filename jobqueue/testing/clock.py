@@ -1,4 +1,4 @@
-"""A clock that moves when told to."""
+"""A clock that only moves when told to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NOON = datetime(2026, 1, 16, 12, 0, tzinfo=UTC)
 
 
 class VirtualClock:
-    """Tells the time it was set to; ``advance`` moves it, and its monotonic side with it."""
+    """Returns the time it was set to. ``advance`` moves both the wall clock and the monotonic clock."""
 
     def __init__(self, start: datetime = NOON) -> None:
         self._now = start
@@ -27,5 +27,5 @@ class VirtualClock:
         self._seconds += step.total_seconds()
 
     def step_back(self, length: timedelta) -> None:
-        """Set the wall clock back, as an administrator may; the monotonic side goes on."""
+        """Set the wall clock back, as an administrator may. The monotonic clock is unchanged."""
         self._now -= length

@@ -1,4 +1,4 @@
-"""Management commands in the background: the job ``run_command``, and ``--async`` for the commands that want it."""
+"""Management commands in the background: the job ``run_command``, and ``--async`` for commands that support it."""
 
 from __future__ import annotations
 

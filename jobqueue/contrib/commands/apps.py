@@ -11,7 +11,7 @@ from jobqueue.contrib.commands.checks import check_commands
 
 
 class CommandsConfig(AppConfig):
-    """Brings ``run_command``, which runs the commands that ``JOBQUEUE["COMMANDS"]`` lists, and no other."""
+    """Provides ``run_command``, which only runs the commands that ``JOBQUEUE["COMMANDS"]`` lists."""
 
     name = "jobqueue.contrib.commands"
     label = "jobqueue_commands"

@@ -1,4 +1,4 @@
-"""System checks of the command jobs: do the allowed commands exist, and do they end?"""
+"""System checks of the allowed commands: they must exist, and be fit for jobs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.core.management import get_commands
 from jobqueue import conf
 from jobqueue.policy.nearest import did_you_mean
 
-#: They run whatever they are told, or never end.
+#: Commands that run arbitrary code or never end.
 _NOT_FOR_JOBS = frozenset({"shell", "dbshell", "runserver", "testserver", "runworker", "jobqueue"})
 
 
 def check_commands(**_: Any) -> list[CheckMessage]:
-    """Check the list of allowed commands; what ``jobqueue.E003`` tells of is not told again."""
+    """Check the list of allowed commands, unless ``jobqueue.E003`` reports it."""
     allowed = sorted(conf.get("COMMANDS")) if conf.is_sound() else []
     known = get_commands()
     return [
@@ -27,7 +27,7 @@ def check_commands(**_: Any) -> list[CheckMessage]:
 
 def _unknown(name: str, known: list[str]) -> CheckMessage:
     return Caution(
-        f"JOBQUEUE['COMMANDS'] allows {name!r}, and there is no such management command.",
+        f"JOBQUEUE['COMMANDS'] allows {name!r}, but there is no such management command.",
         hint=did_you_mean(name, known, "Is its app in INSTALLED_APPS?"),
         id="jobqueue_commands.W001",
     )
@@ -35,7 +35,7 @@ def _unknown(name: str, known: list[str]) -> CheckMessage:
 
 def _unfit(name: str) -> CheckMessage:
     return Caution(
-        f"JOBQUEUE['COMMANDS'] allows {name!r}, which never ends, or runs whatever it is told: whoever can write a row "
+        f"JOBQUEUE['COMMANDS'] allows {name!r}, which never ends or runs arbitrary code: anyone who can write a row "
         "into the job table could run anything.",
         hint="Allow only commands that do one thing and end.",
         id="jobqueue_commands.W002",

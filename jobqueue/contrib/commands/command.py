@@ -1,7 +1,7 @@
-"""``--async`` for a management command: enqueue the same call, and return.
+"""The ``--async`` option of management commands, which enqueues the call.
 
-A command is enqueued only where it was typed. The worker replays it with ``call_command``, which never comes by here,
-so a replay cannot enqueue itself again.
+Only a command that was typed is enqueued. The worker runs it with ``call_command``, which skips ``run_from_argv``, so
+it can't enqueue itself again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Mode(Enum):
 
 
 class AsyncCommand(BaseCommand):
-    """A command that can be enqueued: with ``--async``, if the environment says so, or with nobody at a terminal.
+    """A command that can be enqueued: with ``--async``, if the environment says so, or without a terminal.
 
-    Derive from it in place of BaseCommand, or beside another class of commands, and list the command in
+    Derive from it instead of BaseCommand, or in addition to another command class, and list the command in
     ``JOBQUEUE["COMMANDS"]``.
     """
 
@@ -44,7 +44,7 @@ class AsyncCommand(BaseCommand):
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         how = parser.add_mutually_exclusive_group()
         how.add_argument(_ASK, action="store_true", dest="run_async", help="Enqueue this call as a job, and return.")
-        how.add_argument(_REFUSE, action="store_true", dest="run_now", help=f"Run it here, whatever {VARIABLE} says.")
+        how.add_argument(_REFUSE, action="store_true", dest="run_now", help=f"Run it here, even if {VARIABLE} is set.")
         return parser
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -55,7 +55,7 @@ class AsyncCommand(BaseCommand):
         asked, refused = options.pop("run_async", False), options.pop("run_now", False)
         if self._typed is None:
             if asked:
-                raise CommandError(f"{_ASK} is for the command line; in code, enqueue the job run_command.")
+                raise CommandError(f"{_ASK} is for the command line. In code, enqueue the job run_command.")
             return super().execute(*args, **options)
         mode = _mode(self._typed[0], asked=asked, refused=refused)
         if mode is Mode.NOW:
@@ -67,9 +67,9 @@ class AsyncCommand(BaseCommand):
 
 
 def _mode(name: str, *, asked: bool, refused: bool) -> Mode:
-    """Decide how to run: what is typed counts before the environment, and that before the settings.
+    """Return how to run: the options come first, then the environment, then the settings.
 
-    Where nobody is at a terminal, a command that may be enqueued is.
+    Without a terminal, an allowed command is enqueued unless the settings turn that off.
     """
     if asked or refused:
         return Mode.ENQUEUED if asked else Mode.NOW
@@ -84,7 +84,7 @@ def _mode(name: str, *, asked: bool, refused: bool) -> Mode:
 
 
 def _is_attended() -> bool:
-    """Whether somebody may be at a terminal: a pipe at one end, as in ``… | less``, says nothing of the others."""
+    """Return whether a terminal may be attached. With a pipe at one end, as in ``… | less``, the other ends count."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return any(stream is not None and not stream.closed and stream.isatty() for stream in streams)
 
@@ -103,7 +103,7 @@ def _enqueue(typed: Sequence[str], *, asked: bool) -> str:
 
 
 def _without_flag(words: Sequence[str], *, asked: bool) -> list[str]:
-    """Leave out ``--async`` itself; behind ``--`` all words are arguments."""
+    """Return the words without ``--async``. After ``--``, all words are arguments."""
     end = words.index("--") if "--" in words else len(words)
     if asked and _ASK not in words[:end]:
         raise CommandError(f"Write {_ASK} in full.")

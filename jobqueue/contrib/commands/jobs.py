@@ -1,4 +1,4 @@
-"""``run_command``: replays a management command that the settings allow, and keeps what it wrote."""
+"""The job ``run_command``, which runs an allowed management command and keeps its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobqueue.contrib.commands.output import LastOutput
 from jobqueue.errors import Discard
 from jobqueue.policy.retry import Exponential
 
-#: So much of the output stands in the error of a command that failed.
+#: How many characters of the output are in the error of a failed command.
 IN_ERROR = 1_000
 
 
@@ -32,29 +32,29 @@ class RunCommand(BaseModel):
 
 @job(max_retries=4, retry=Exponential(base=5, cap=600, jitter=0), timeout=3600, editable=False)
 def run_command(payload: RunCommand) -> dict[str, object]:
-    """Run the command in this process, as ``call_command`` does, and return the end of what it wrote.
+    """Run a command in this process, like ``call_command``, and return the end of its output.
 
-    A CommandError or an exit code fails the attempt; after 10, 20 and 40 seconds it is tried again. A command that is
-    not allowed, and arguments that it does not take, make a dead letter at once.
+    A CommandError or an exit code fails the attempt; it is repeated after 10, 20 and 40 seconds. A command that isn't
+    allowed, or that doesn't accept the arguments, becomes a dead letter at once.
     """
     command = _allowed(payload)
     output = LastOutput(conf.get("COMMAND_OUTPUT_BYTES"))
-    # A terminal of the worker's is no reason to keep colours.
+    # The worker may have a terminal, but stored output should have no colours.
     plain = {} if {"--force-color", "--no-color"} & {*payload.arguments} else {"no_color": True}
     try:
         call_command(command, *payload.arguments, stdout=output, stderr=output, **plain)
     except CommandError as error:
-        error.args = (_told(payload.command, error.returncode, str(error), output),)
+        error.args = (_failure(payload.command, error.returncode, str(error), output),)
         raise
     except SystemExit as end:
         if end.code not in (None, 0):
             code, why = (end.code, "") if isinstance(end.code, int) else (1, str(end.code))
-            raise CommandFailed(_told(payload.command, code, why, output)).with_traceback(end.__traceback__) from end
+            raise CommandFailed(_failure(payload.command, code, why, output)).with_traceback(end.__traceback__) from end
     return {"output": output.text, "left_out": output.left_out}
 
 
 def _allowed(payload: RunCommand) -> BaseCommand:
-    """Find the command, and have it read its arguments before anything is run."""
+    """Return the command after it has parsed its arguments."""
     name = payload.command
     if name not in conf.get("COMMANDS"):
         raise Discard(f"The command {name!r} is not allowed: JOBQUEUE['COMMANDS'] does not list it.")
@@ -65,17 +65,17 @@ def _allowed(payload: RunCommand) -> BaseCommand:
     try:
         read = command.create_parser("manage.py", name).parse_args(payload.arguments)
     except CommandError as error:
-        raise Discard(f"The command {name!r} does not take these arguments. {error}") from error
+        raise Discard(f"The command {name!r} does not accept these arguments. {error}") from error
     except SystemExit:
-        return command  # --version and --help end the reading, and will end the run
+        return command  # --version and --help exit here and in the run
     if isinstance(command, AsyncCommand) and read.run_async:
-        raise Discard(f"The command {name!r} is run by a job already: leave out --async.")
+        raise Discard(f"The command {name!r} already runs as a job: leave out --async.")
     return command
 
 
-def _told(name: str, code: int, why: str, output: LastOutput) -> str:
+def _failure(name: str, code: int, why: str, output: LastOutput) -> str:
     said = f": {why}" if why else "."
     end = output.text[-IN_ERROR:].strip()
     return f"The command {name!r} failed with exit code {code}{said}" + (
-        f"\nIts output ended so:\n{end}" if end else ""
+        f"\nThe end of its output:\n{end}" if end else ""
     )

@@ -1,4 +1,4 @@
-"""What a command writes, as much of it as is kept: the end."""
+"""The end of a command's output."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import deque
 
 
 class LastOutput(io.TextIOBase):
-    """A stream that keeps its last bytes, however much is written to it."""
+    """A stream that keeps the last bytes written to it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._parts: deque[bytes] = deque()
         self._size = 0
-        #: How many bytes were written in all.
+        #: The total number of bytes written.
         self.written = 0
 
     def writable(self) -> bool:
@@ -30,10 +30,10 @@ class LastOutput(io.TextIOBase):
 
     @property
     def text(self) -> str:
-        """The end of what was written; without NUL, which no database keeps in JSON."""
+        """Return the end of the output, without NUL, which databases can't store in JSON."""
         return b"".join(self._parts)[-self._most :].decode("utf-8", "ignore").replace("\0", "")
 
     @property
     def left_out(self) -> int:
-        """How many bytes came before that."""
+        """Return how many bytes were dropped."""
         return max(0, self.written - self._most)

@@ -1,4 +1,4 @@
-"""E-mail through the queue: a backend that enqueues messages with the caller's transaction, and a job that sends them.
+"""E-mail through the queue: a backend that enqueues messages in the caller's transaction, and a job that sends them.
 
 ``EMAIL_BACKEND = "jobqueue.contrib.email.EmailBackend"``
 """

@@ -11,7 +11,7 @@ from jobqueue.contrib.email.checks import check_courier
 
 
 class EmailConfig(AppConfig):
-    """Brings ``send_email``, which sends what the backend has enqueued."""
+    """Provides ``send_email``, which sends the messages that the backend has enqueued."""
 
     name = "jobqueue.contrib.email"
     label = "jobqueue_email"

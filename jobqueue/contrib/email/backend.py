@@ -1,4 +1,4 @@
-"""The e-mail backend: it sends nothing, it enqueues."""
+"""The e-mail backend, which enqueues messages instead of sending them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from jobqueue.records import Draft
 
 
 class EmailBackend(BaseEmailBackend):
-    """Enqueues each message as a job of the caller's transaction: it is sent if that commits, and never otherwise."""
+    """Enqueues each message as a job in the caller's transaction, and so sends it only if that commits."""
 
     def __init__(self, fail_silently: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.fail_silently = fail_silently
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Enqueue messages, all or none, and return how many; those without a recipient are left out.
+        """Enqueue messages, all or none, and return their number. Messages without a recipient are left out.
 
-        Raises PayloadRefused for a message that is too large or cannot be written as JSON, unless it shall fail
-        silently, and ValueError for a header with a line break in it.
+        Raises PayloadRefused for a message that is too large or can't be written as JSON, unless ``fail_silently`` is
+        set, and ValueError for a header with a line break.
         """
         drafts = [draft for one in email_messages if one.recipients() and (draft := self._draft(one))]
         return len(enqueue_many(drafts)) if drafts else 0

@@ -1,4 +1,4 @@
-"""System checks of the e-mail jobs: somebody has to send in the end."""
+"""System checks of ``EMAIL_VIA``, the backend that sends the e-mails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OWN = (OWN, "jobqueue.contrib.email.backend.EmailBackend")
 
 
 def check_courier(**_: Any) -> list[CheckMessage]:
-    """Check who sends; what ``jobqueue.E003`` tells of is not told again."""
+    """Check the sending backend, unless ``jobqueue.E003`` reports the settings."""
     if not conf.is_sound():
         return []
     via, known = conf.get("EMAIL_VIA"), mailers()
@@ -23,8 +23,8 @@ def check_courier(**_: Any) -> list[CheckMessage]:
     if via not in known:
         return [
             Error(
-                f"JOBQUEUE['EMAIL_VIA'] is {via!r}, and MAILERS has no such alias.",
-                hint="Name the alias of the mailer that really sends.",
+                f"JOBQUEUE['EMAIL_VIA'] is {via!r}, but MAILERS has no such alias.",
+                hint="Use the alias of the mailer that sends e-mails.",
                 id="jobqueue_email.E002",
             )
         ]
@@ -37,7 +37,7 @@ def _unknown(backend: str) -> list[CheckMessage]:
     return [
         Error(
             f"JOBQUEUE['EMAIL_VIA'] is {backend!r}, which cannot be imported: {why}",
-            hint="Name the backend that really sends, in full.",
+            hint="Use the full dotted path of the backend that sends e-mails.",
             id="jobqueue_email.E003",
         )
     ]
@@ -45,7 +45,7 @@ def _unknown(backend: str) -> list[CheckMessage]:
 
 def _circle() -> CheckMessage:
     return Error(
-        "JOBQUEUE['EMAIL_VIA'] names the backend that enqueues: each e-mail would be enqueued for ever.",
-        hint="Name the backend that really sends, such as 'django.core.mail.backends.smtp.EmailBackend'.",
+        "JOBQUEUE['EMAIL_VIA'] names the backend that enqueues, so each e-mail would be enqueued again and again.",
+        hint="Use the backend that sends e-mails, such as 'django.core.mail.backends.smtp.EmailBackend'.",
         id="jobqueue_email.E001",
     )

@@ -1,4 +1,4 @@
-"""Who really sends: the backend that ``JOBQUEUE["EMAIL_VIA"]`` names, in each of Django's ways to name one."""
+"""The backend that sends the e-mails, as named by ``JOBQUEUE["EMAIL_VIA"]``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jobqueue import conf
 
 
 def courier() -> Any:
-    """Make the backend that sends.
+    """Return the backend that sends.
 
-    From Django 6.1 on a project may have MAILERS; then EMAIL_VIA is an alias there. Without them, that Django would
-    warn of its old ways each time it is asked for a backend by path, so the class is called here, as Django does.
+    Since Django 6.1 a project may have MAILERS, and EMAIL_VIA is one of its aliases. Without MAILERS, Django 6.1 warns
+    whenever it is asked for a backend by path, so the class is called here, as Django does.
     """
     via = conf.get("EMAIL_VIA")
     if mailers() is not None:
@@ -25,7 +25,7 @@ def courier() -> Any:
 
 
 def why_missing() -> str:
-    """Say why the backend that EMAIL_VIA names by path cannot be imported; nothing where it can."""
+    """Return why the backend in EMAIL_VIA can't be imported, or an empty string."""
     try:
         import_string(conf.get("EMAIL_VIA"))
     except ImportError as error:
@@ -34,5 +34,5 @@ def why_missing() -> str:
 
 
 def mailers() -> dict[str, dict[str, Any]] | None:
-    """Return the backends that a project names by alias, if it does."""
+    """Return the project's backends by alias, or ``None`` if it has no MAILERS."""
     return getattr(settings, "MAILERS", None) if hasattr(mail, "mailers") else None

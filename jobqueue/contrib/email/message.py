@@ -1,4 +1,4 @@
-"""A message as JSON, and back: whatever is sent later is what was handed in, with the same Message-ID and date."""
+"""The JSON form of e-mail messages. A message sent later is the one handed in, with the same Message-ID and date."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import PayloadRefused
 
-#: What a message may carry; whatever else an application hung on it would be lost on the way.
+#: The attributes of a message. Others, set by an application, would be lost.
 _KNOWN = frozenset({
     "subject", "body", "from_email", "to", "cc", "bcc", "reply_to", "attachments", "extra_headers", "connection",
     "_connection", "alternatives", "content_subtype", "encoding",
@@ -41,7 +41,7 @@ class Alternative(BaseModel):
 
 
 class Attachment(BaseModel):
-    """A file. Text is kept as it is, ``bytes`` and a MIME ``part`` as base64."""
+    """A file. Text is stored as it is, ``bytes`` and a MIME ``part`` as base64."""
 
     kind: Literal["text", "bytes", "part"]
     content: str
@@ -50,7 +50,7 @@ class Attachment(BaseModel):
 
 
 class SendEmail(BaseModel):
-    """A message to be sent."""
+    """A message to send."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,16 +69,16 @@ class SendEmail(BaseModel):
 
 
 class _Part(MIMEBase):
-    """A part as Django 5.2 takes it, made by a parser, which has no type to give."""
+    """A MIME part for Django 5.2, made by a parser, which passes no type."""
 
     def __init__(self, policy: Any = policy.compat32) -> None:
         Message.__init__(self, policy=policy)
 
 
 def packed(message: EmailMessage) -> SendEmail:
-    """Make JSON of a message; raise PayloadRefused for what JSON cannot carry, and ValueError for a bad header.
+    """Return a message as JSON. Raise PayloadRefused for what JSON can't hold, and ValueError for a bad header.
 
-    The message itself is left as it is.
+    The message itself is unchanged.
     """
     _check(message)
     made = SendEmail(
@@ -97,12 +97,12 @@ def packed(message: EmailMessage) -> SendEmail:
         ],
         attachments=[*map(_attachment, message.attachments)],
     )
-    unpacked(made).message()  # a header that holds a line break is refused where it was written
+    unpacked(made).message()  # raises for a header with a line break, while the sender can see it
     return made
 
 
 def unpacked(payload: SendEmail) -> EmailMultiAlternatives:
-    """Make the message again."""
+    """Return the message again."""
     message = EmailMultiAlternatives(
         subject=payload.subject,
         body=payload.body,
@@ -125,17 +125,17 @@ def _check(message: EmailMessage) -> None:
     kind = type(message)
     if kind.message is not EmailMessage.message:
         raise PayloadRefused(
-            f"A message of {kind.__qualname__} cannot be queued: it writes itself. Send it by another way."
+            f"A message of {kind.__qualname__} cannot be queued, because it overrides message(). Send it directly."
         )
     strange = sorted(vars(message).keys() - _KNOWN)
     if strange:
         raise PayloadRefused(f"The message has the attribute {strange[0]!r}, which would be lost in the queue.")
     if not isinstance(message.encoding, str | None):
-        raise PayloadRefused("The message's encoding is an object; name it, as in 'utf-8'.")
+        raise PayloadRefused("The message's encoding is an object. Use a name such as 'utf-8'.")
 
 
 def _headers(message: EmailMessage) -> dict[str, str]:
-    """Fix what would be made anew with each attempt: a message sent twice is then known for the same."""
+    """Return the headers with a fixed Message-ID and date, so that a repeated message is recognised as the same."""
     headers = {str(name): str(value) for name, value in message.extra_headers.items()}
     given = {name.lower() for name in headers}
     if "message-id" not in given:

@@ -11,7 +11,7 @@ from jobqueue.contrib.files.checks import check_root
 
 
 class FilesConfig(AppConfig):
-    """Brings ``create_file`` and ``delete_file``; they run nothing until FILES_ROOT is set."""
+    """Provides ``create_file`` and ``delete_file``. They refuse to run until FILES_ROOT is set."""
 
     name = "jobqueue.contrib.files"
     label = "jobqueue_files"

@@ -1,4 +1,4 @@
-"""System checks of the file jobs: is there a root, and does a web server hand it out?"""
+"""System checks of ``FILES_ROOT``: it must be usable, and no web server should serve it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HINT = "Set JOBQUEUE['FILES_ROOT'] to the absolute path of a folder of its own.
 
 
 def check_root(**_: Any) -> list[CheckMessage]:
-    """Check the folder that file jobs work in; what ``jobqueue.E003`` tells of is not told again."""
+    """Check the root folder of file jobs, unless ``jobqueue.E003`` reports the settings."""
     if not conf.is_sound():
         return []
     root = conf.get("FILES_ROOT")
@@ -30,8 +30,8 @@ def check_root(**_: Any) -> list[CheckMessage]:
 def _unusable(root: Path) -> Iterator[CheckMessage]:
     if not root.is_dir():
         yield Caution(
-            f"FILES_ROOT is {str(root)!r}, and no such folder is there: file jobs fail until it is.",
-            hint="Make the folder, or mount it, on every machine that has a worker.",
+            f"FILES_ROOT is {str(root)!r}, which does not exist: file jobs fail until it does.",
+            hint="Create or mount the folder on every machine that has a worker.",
             id="jobqueue_files.W002",
         )
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
@@ -47,7 +47,7 @@ def _served(root: Path) -> Iterator[CheckMessage]:
         given = getattr(settings, name, None)
         if given and _overlap(root.resolve(), Path(given).resolve()):
             yield Caution(
-                f"FILES_ROOT and {name} lie within each other: what jobs write there may be handed out to anybody.",
+                f"FILES_ROOT and {name} overlap: files that jobs write there may be served to anyone.",
                 hint=f"{_HINT} Silence jobqueue_files.W003 if it is meant to be public.",
                 id="jobqueue_files.W003",
             )

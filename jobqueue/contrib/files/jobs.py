@@ -1,4 +1,4 @@
-"""``create_file`` and ``delete_file``: run twice, they leave what they leave when run once."""
+"""The jobs ``create_file`` and ``delete_file``. Running them twice has the same result as running them once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from jobqueue.ids import portable
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4_000
-#: Files under construction begin so, and no part of a job's path may.
+#: The prefix of unfinished files. No part of a job's path may have it.
 MARK = ".jobqueue-"
 _EARLIER = 20
 
 
 def _path(path: str) -> str:
-    """Check a path: relative, with forward slashes, and in its shortest form."""
+    """Validate a path: relative, with forward slashes, and in its shortest form."""
     parts = path.split("/")
     if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts):
         raise ValueError("must be a relative path without empty parts, '.' and '..'")
@@ -32,8 +32,8 @@ def _path(path: str) -> str:
         raise ValueError("must be printable, and without backslashes")
     if len(path.encode()) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
         raise ValueError(f"must have at most {LONGEST_PATH} bytes, and {LONGEST_NAME} in each part")
-    if any(part.casefold().startswith(MARK) for part in parts):  # some file systems do not tell A from a
-        raise ValueError(f"must have no part that begins with {MARK}: such files are under construction")
+    if any(part.casefold().startswith(MARK) for part in parts):  # some file systems are case-insensitive
+        raise ValueError(f"must have no part that begins with {MARK}, the prefix of unfinished files")
     return path
 
 
@@ -41,7 +41,7 @@ Path = Annotated[str, AfterValidator(_path)]
 
 
 class CreateFile(BaseModel):
-    """A file to be there: where below the root, with what in it. ``base64`` is for content that is no text."""
+    """A file to create: its path below the root, and its content. ``base64`` is for binary content."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -60,12 +60,12 @@ class CreateFile(BaseModel):
         return self
 
     def data(self) -> bytes:
-        """The content as it is written."""
+        """Return the content as bytes."""
         return self.content.encode() if self.encoding == "utf-8" else base64.b64decode(self.content)
 
 
 class DeleteFile(BaseModel):
-    """A file to be gone. ``require_exists`` makes an error of one that was never there."""
+    """A file to delete. ``require_exists`` makes a missing file an error."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,9 +75,10 @@ class DeleteFile(BaseModel):
 
 @job(editable=False)
 def create_file(payload: CreateFile, ctx: JobContext) -> dict[str, object]:
-    """Write a file below the root: another process sees all of it, or what was there before.
+    """Write a file below the root. Other processes see either the whole file or the previous one.
 
-    The same content again is a success. Another one is an error without another attempt, unless ``overwrite`` is set.
+    If the file already has the same content, that is a success. Other content is an error without a retry, unless
+    ``overwrite`` is set.
     """
     data = payload.data()
     try:
@@ -92,7 +93,7 @@ def create_file(payload: CreateFile, ctx: JobContext) -> dict[str, object]:
 
 @job(editable=False)
 def delete_file(payload: DeleteFile, ctx: JobContext) -> dict[str, object]:
-    """Remove a file below the root. One that is gone is a success, also where an earlier attempt removed it."""
+    """Delete a file below the root. A missing file is a success, also if an earlier attempt deleted it."""
     try:
         with folder_of(_root(), payload.path) as (folder, name):
             removed = folder.remove(name)
@@ -103,7 +104,7 @@ def delete_file(payload: DeleteFile, ctx: JobContext) -> dict[str, object]:
     except NotAFile as error:
         raise Discard(f"The file cannot be removed. {error}") from error
     if not removed and payload.require_exists and ctx.fence <= 1:
-        raise Discard("There is no such file, and the job requires that there is one.")
+        raise Discard("There is no such file, but the job requires one.")
     return {"changed": removed}
 
 
@@ -115,7 +116,7 @@ def _root() -> str:
 
 
 def _root_is_there() -> None:
-    """Tell a file that is gone from a root that is: a volume that is not mounted has every file missing."""
+    """Raise if the root is missing: if a volume isn't mounted, all files seem to be missing."""
     with folder_of(_root(), "any"):
         pass
 
@@ -125,7 +126,7 @@ def _is_different(folder: Folder, name: str, data: bytes) -> bool:
 
 
 def _store(folder: Folder, name: str, data: bytes, overwrite: bool, ctx: JobContext) -> bool:
-    """Write beside the place, then put it there in one step."""
+    """Write the file beside its place, then move it there in one step."""
     mode = folder.mode(name)
     if mode is not None and not overwrite:
         _refuse()
@@ -142,18 +143,18 @@ def _store(folder: Folder, name: str, data: bytes, overwrite: bool, ctx: JobCont
 
 
 def _draft(ctx: JobContext, fence: int) -> str:
-    """Name a file under construction, one for each claim: no late worker shall put half of another's in place."""
+    """Return the name of an unfinished file, one for each claim, so that late workers can't mix their contents."""
     return f"{MARK}{portable(ctx.job_id)}-{fence}"
 
 
 def _tidy(folder: Folder, ctx: JobContext) -> None:
-    """Remove what earlier attempts left that were killed on the way."""
+    """Remove unfinished files of earlier attempts that were killed."""
     for fence in range(max(1, ctx.fence - _EARLIER), ctx.fence + 1):
         folder.drop(_draft(ctx, fence))
 
 
 def _refuse() -> NoReturn:
-    raise Discard("The file is there with other content. Enqueue the job with overwrite=True to replace it.")
+    raise Discard("The file exists with other content. Enqueue the job with overwrite=True to replace it.")
 
 
 def _subject(payload: CreateFile | DeleteFile) -> str:
@@ -162,7 +163,7 @@ def _subject(payload: CreateFile | DeleteFile) -> str:
 
 @create_file.reconciler(subject=_subject)
 def compare_created(payload: CreateFile, result: Any) -> str | None:
-    """Say whether the file is there with the job's content."""
+    """Return what differs if the file doesn't have the job's content."""
     data = payload.data()
     try:
         with folder_of(_root(), payload.path) as (folder, name):
@@ -179,10 +180,10 @@ def compare_created(payload: CreateFile, result: Any) -> str | None:
 
 @delete_file.reconciler(subject=_subject)
 def compare_deleted(payload: DeleteFile, result: Any) -> str | None:
-    """Say whether something is there under the name of what was removed."""
+    """Return what differs if the deleted name exists again."""
     try:
         with folder_of(_root(), payload.path) as (folder, name):
-            return None if folder.mode(name) is None else f"The file {payload.path} is there again."
+            return None if folder.mode(name) is None else f"The file {payload.path} exists again."
     except (FileNotFoundError, NotAFile):
         _root_is_there()
         return None

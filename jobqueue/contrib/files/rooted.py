@@ -1,8 +1,8 @@
-"""Files below one folder, which no path leads out of: not by dots, nor by symbolic links, however these are swapped.
+"""Files below one folder, which no path leads out of: neither by dots nor by symbolic links, even if links change.
 
-Each folder on the way is opened relative to the one before it, and never through a link. So what was checked and what
-is used are the same folder: there is no path left that could mean something else a moment later. In an open folder only
-single names are taken; a name with a slash in it would be a path.
+Each folder on the way is opened relative to the previous one, and never through a link. The folder that was checked is
+therefore the folder that is used. Inside an open folder only single names are accepted, because a name with a slash
+would be a path.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Without waiting: a FIFO would let its reader wait for a writer.
+#: Non-blocking, because opening a FIFO would wait for a writer.
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-#: File systems that have no hard links say so in different words.
+#: The errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class NotAFile(Exception):
-    """What is there is no regular file, or the way there leads through a link or a file."""
+    """The target isn't a regular file, or the way to it leads through a link or a file."""
 
 
 class Folder:
@@ -33,7 +33,7 @@ class Folder:
         self._number = number
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Read a file, at most so many bytes; nothing if there is none. Raises NotAFile."""
+        """Return at most ``most`` bytes of a file, or ``None`` if there is none. Raises NotAFile."""
         try:
             number = os.open(_single(name), _LOOK, dir_fd=self._number)
         except FileNotFoundError:
@@ -42,38 +42,38 @@ class Folder:
             raise _plain(error) from error
         try:
             if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise NotAFile("What is there is no regular file.")
+                raise NotAFile("The path does not lead to a regular file.")
             with os.fdopen(number, "rb", closefd=False) as file:
                 return file.read(most)
         finally:
             os.close(number)
 
     def mode(self, name: str) -> int | None:
-        """Read the permissions of a file, if it is there."""
+        """Return the permissions of a file, or ``None`` if there is none."""
         try:
             return stat.S_IMODE(os.stat(_single(name), dir_fd=self._number, follow_symlinks=False).st_mode)
         except FileNotFoundError:
             return None
 
     def write(self, name: str, content: bytes, mode: int | None) -> None:
-        """Make a new file, whole on the disk when this returns."""
+        """Create a file. It is completely on disk when this returns."""
         number = os.open(_single(name), _NEW, 0o666, dir_fd=self._number)
         with os.fdopen(number, "wb") as file:
             if mode is not None:
-                os.fchmod(number, mode & 0o777)  # setuid was for other content
+                os.fchmod(number, mode & 0o777)  # without setuid, which was meant for other content
             file.write(content)
             file.flush()
             os.fsync(number)
 
     def replace(self, name: str, target: str) -> None:
-        """Put a file in another's place, in one step."""
+        """Move a file to another's place in one step."""
         try:
             os.replace(_single(name), _single(target), src_dir_fd=self._number, dst_dir_fd=self._number)
         except (IsADirectoryError, NotADirectoryError) as error:
             raise _plain(error) from error
 
     def place(self, name: str, target: str) -> bool:
-        """Put a file where none is, in one step; say whether none was."""
+        """Move a file to a free place in one step. Return whether it was free."""
         try:
             here = self._number
             os.link(_single(name), _single(target), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
@@ -88,16 +88,16 @@ class Folder:
         return True
 
     def drop(self, name: str) -> None:
-        """Remove a file of our own making, if it is there."""
+        """Remove an unfinished file if it exists."""
         with suppress(FileNotFoundError):
             os.unlink(_single(name), dir_fd=self._number)
 
     def remove(self, name: str) -> bool:
-        """Remove a file; say whether there was one. Raises NotAFile."""
+        """Remove a file. Return whether there was one. Raises NotAFile."""
         try:
             found = os.stat(_single(name), dir_fd=self._number, follow_symlinks=False)
             if not stat.S_ISREG(found.st_mode):
-                raise NotAFile("What is there is no regular file.")
+                raise NotAFile("The path does not lead to a regular file.")
             os.unlink(_single(name), dir_fd=self._number)
         except FileNotFoundError:
             return False
@@ -106,19 +106,19 @@ class Folder:
         return True
 
     def keep(self) -> None:
-        """Force to the disk which names there are: what an earlier attempt changed, too, and died before it could."""
+        """Flush the folder's entries to disk, including those that a killed attempt changed."""
         os.fsync(self._number)
 
 
 @contextmanager
 def folder_of(root: str | Path, path: str, *, make: bool = False) -> Iterator[tuple[Folder, str]]:
-    """Open the folder of a file below ``root``, and tell the file's name in it.
+    """Open the folder of a file below ``root``, and yield it with the file's name.
 
-    ``make`` makes the folders that are missing. Raises FileNotFoundError, and NotAFile for a way that leads through
-    what is no folder, a symbolic link above all.
+    ``make`` creates missing folders. Raises FileNotFoundError, and NotAFile if the way leads through something that
+    isn't a folder, such as a symbolic link.
     """
     *parents, name = path.split("/")
-    # The root itself may be a link, for the operator has named it.
+    # The root itself may be a link, because the operator chose it.
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for parent in parents:
@@ -144,18 +144,18 @@ def _enter(here: int, name: str, make: bool) -> int:
 
 
 def _single(name: str) -> str:
-    """Let a name pass that cannot lead out of the folder it is used in."""
+    """Return a name if it can't lead out of its folder."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise ValueError(f"{name!r} is no name of a file within a folder.")
+        raise ValueError(f"{name!r} is not the name of a file within a folder.")
     return name
 
 
 def _plain(error: OSError) -> Exception:
-    """Say what stands in the way in words of our own; an error of the system stays what it is, and may pass."""
+    """Return a NotAFile for errors that mean one. Other errors are returned as they are."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return NotAFile("A symbolic link is in the way, and links are not followed.")
     if error.errno == errno.ENOTDIR:
-        return NotAFile("A part of the path is no folder, or a symbolic link, and links are not followed.")
+        return NotAFile("A part of the path is not a folder, or is a symbolic link, and links are not followed.")
     if error.errno in (errno.EISDIR, errno.ENXIO):
-        return NotAFile("What is there is no regular file.")
+        return NotAFile("The path does not lead to a regular file.")
     return error

@@ -1,3 +1,3 @@
-"""Reconciliation whenever a worker starts: a job goes through what completed jobs did, and logs what is not so now."""
+"""Reconciliation at each start of a worker: a job compares completed jobs with the world, and logs differences."""
 
 from __future__ import annotations

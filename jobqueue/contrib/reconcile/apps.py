@@ -1,4 +1,4 @@
-"""The app that reconciles when a worker starts."""
+"""The app of the reconciliation at a worker's start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobqueue.contrib.reconcile.starting import enqueue_soon
 
 
 class ReconcileConfig(AppConfig):
-    """Brings ``reconcile_jobs``, and enqueues it whenever a worker starts."""
+    """Provides ``reconcile_jobs``, and enqueues it whenever a worker starts."""
 
     name = "jobqueue.contrib.reconcile"
     label = "jobqueue_reconcile"

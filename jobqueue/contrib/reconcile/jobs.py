@@ -1,4 +1,4 @@
-"""``reconcile_jobs``: the same as ``manage.py jobqueue reconcile``, with the log in place of a terminal."""
+"""The job ``reconcile_jobs``, which does the same as ``manage.py jobqueue reconcile`` and logs the result."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import logging
 
 from jobqueue.api import job
 from jobqueue.handlers.context import JobContext
-from jobqueue.reconciling import Discrepancy, reconcile
+from jobqueue.reconcile import Discrepancy, reconcile
 
 logger = logging.getLogger("jobqueue")
 
-#: So many discrepancies are kept in the result; the log has them all.
+#: How many discrepancies are kept in the result. The log has all.
 KEPT = 100
 
 
 @job(priority=10, timeout=3600)
 def reconcile_jobs(ctx: JobContext) -> dict[str, object]:
-    """Compare all completed jobs that offer it with the world, and log each discrepancy. Nothing is mended."""
+    """Compare all completed jobs that have a reconciler with the world, and log each discrepancy."""
     found: list[dict[str, str]] = []
 
     def tell(one: Discrepancy) -> None:

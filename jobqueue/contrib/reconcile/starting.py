@@ -1,4 +1,4 @@
-"""What happens when a worker starts: a job is enqueued, by a thread, so that the start waits for nothing."""
+"""The enqueuing of the reconciliation when a worker starts, in a thread, so that the start isn't delayed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ logger = logging.getLogger("jobqueue")
 
 
 def enqueue_soon(**_: Any) -> None:
-    """Enqueue the reconciliation; of several workers that start, one does."""
+    """Enqueue the reconciliation. If several workers start, there is only one."""
     threading.Thread(target=_enqueue, name="jobqueue-reconcile", daemon=True).start()
 
 
 def _enqueue() -> None:
     try:
         enqueue("reconcile_jobs", unique_key="reconcile_jobs")
-    except Exception:  # a worker shall work, whatever becomes of this
+    except Exception:  # the worker must start in any case
         logger.warning("The reconciliation could not be enqueued", exc_info=True)
     finally:
         connections.close_all()

@@ -1,3 +1,3 @@
-"""Webhooks: the job ``webhook_dispatch``, the endpoints it sends to, a log of deliveries, and what receivers need."""
+"""Webhooks: the job ``webhook_dispatch``, its endpoints, the log of deliveries, and verification for receivers."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Endpoints and deliveries in the admin. A secret goes in, and never comes out again."""
+"""The admin of endpoints and deliveries. Secrets can be set, but are never shown again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 
 class EndpointForm(_Form):
-    """An endpoint, and a new secret for it, if one is wanted."""
+    """The form of an endpoint, with a field for a new secret."""
 
     new_secret = forms.CharField(
         label=_("New secret"), required=False, max_length=500, widget=forms.TextInput(attrs={"autocomplete": "off"})
@@ -36,10 +36,10 @@ class EndpointForm(_Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if (enabled := self.fields.get("enabled")) is not None:
-            enabled.show_hidden_initial = True  # tells what the operator changed from what a worker did meanwhile
+            enabled.show_hidden_initial = True  # tells an operator's change from one a worker made meanwhile
         field, fresh = self.fields.get("new_secret"), new_secret()
         if field is None:
-            return  # only to be looked at
+            return  # the user may only view it
         field.help_text = gettext(
             "Copy it to the receiver before you save: it is not shown again. env:NAME takes it from an environment "
             "variable of the workers."
@@ -62,7 +62,7 @@ class EndpointForm(_Form):
 
 @admin.register(Endpoint)
 class EndpointAdmin(_EndpointAdmin):
-    """Endpoints: to be added, changed, enabled and disabled."""
+    """The admin of endpoints, with actions to enable and disable them."""
 
     form = EndpointForm
     list_display = ("label", "enabled", "failures", "failing_since", "delivered_at", "disabled_reason")
@@ -123,7 +123,7 @@ def _switch(endpoint: Endpoint, enabled: bool) -> None:
 
 @admin.register(Delivery)
 class DeliveryAdmin(_DeliveryAdmin):
-    """The log of deliveries, to be looked at."""
+    """The read-only admin of the log of deliveries."""
 
     list_display = ("sent_at", "endpoint", "event", "attempt", "outcome", "status_code", "duration", "reason")
     list_filter = ("outcome",)
@@ -140,5 +140,5 @@ class DeliveryAdmin(_DeliveryAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
-        # Its log goes with an endpoint; whoever may not delete those may delete nothing here.
+        # Deleting an endpoint deletes its log, which only those who may delete endpoints can do.
         return request.user.has_perm("jobqueue_webhooks.delete_endpoint")

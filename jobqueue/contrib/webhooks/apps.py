@@ -11,7 +11,7 @@ from jobqueue.contrib.webhooks.checks import check_time_limit
 
 
 class WebhooksConfig(AppConfig):
-    """Brings ``webhook_dispatch``, two tables, and their pages in the admin."""
+    """Provides ``webhook_dispatch``, two tables, and their admin."""
 
     name = "jobqueue.contrib.webhooks"
     label = "jobqueue_webhooks"

@@ -1,4 +1,4 @@
-"""System checks of the webhooks."""
+"""System checks of the webhooks' settings."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from django.core.checks import Warning as Caution
 
 from jobqueue import conf
 
-#: How long an attempt of ``webhook_dispatch`` may take, name resolution and log included.
+#: The time limit of an attempt of ``webhook_dispatch``, including name resolution and log.
 TIMEOUT = 30
 
 
 def check_time_limit(**_: Any) -> list[CheckMessage]:
-    """Check that a delivery ends by itself before its attempt is ended; other mistakes are ``jobqueue.E003``."""
+    """Check that a delivery times out before its attempt does, unless ``jobqueue.E003`` reports the settings."""
     if not conf.is_sound() or conf.get("WEBHOOK_TIMEOUT") < TIMEOUT:
         return []
     return [
         Caution(
             f"WEBHOOK_TIMEOUT is {conf.get('WEBHOOK_TIMEOUT'):g} s, but an attempt to deliver ends after {TIMEOUT} s: "
-            "a slow receiver would cost its executor, and the log would not tell of it.",
+            "a slow receiver could get an executor killed, and would be missing from the log.",
             hint=f"Set JOBQUEUE['WEBHOOK_TIMEOUT'] below {TIMEOUT}.",
             id="jobqueue_webhooks.W001",
         )

@@ -1,4 +1,4 @@
-"""``webhook_dispatch``: deliver an event to an endpoint, signed, and note in the log how it went."""
+"""The job ``webhook_dispatch``, which delivers an event to an endpoint, signed, and logs the result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jobqueue import conf
 from jobqueue.api import job
 from jobqueue.clock import SYSTEM, from_text, to_text
 from jobqueue.contrib.webhooks import signing
-from jobqueue.contrib.webhooks.addresses import Refused, target_of
+from jobqueue.contrib.webhooks.addresses import AddressRefused, target_of
 from jobqueue.contrib.webhooks.checks import TIMEOUT
 from jobqueue.contrib.webhooks.models import Delivery, Endpoint
 from jobqueue.contrib.webhooks.sending import Answer, Unreachable, post
-from jobqueue.contrib.webhooks.verdicts import Verdict, delay_of, reason_of, verdict_of
+from jobqueue.contrib.webhooks.verdicts import DeliveryVerdict, delay_of, reason_of, verdict_of
 from jobqueue.errors import Cancel, Discard, Retry
 from jobqueue.handlers.context import JobContext
 from jobqueue.ids import portable
@@ -40,14 +40,14 @@ class WebhookDispatch(BaseModel):
 
 @job(queue="webhooks", max_retries=10, timeout=TIMEOUT, retry=Exponential(base=1, cap=3600), editable=False)
 def webhook_dispatch(payload: WebhookDispatch, ctx: JobContext) -> dict[str, object]:
-    """Post the event as ``{"type": …, "data": …}``. The delivery id is the job's, so a receiver knows a repetition.
+    """Post an event as ``{"type": …, "data": …}``. The job's id is the delivery id, so receivers can spot repetitions.
 
-    What may pass is tried again, after the time the receiver asks for; what stays so makes a dead letter; an endpoint
-    that is disabled or gone cancels the job.
+    Temporary failures are retried, after the time that the receiver asks for. Permanent ones make a dead letter. If the
+    endpoint is disabled or was deleted, the job is cancelled.
     """
     endpoint = Endpoint.objects.filter(pk=payload.endpoint_id).first()
     if endpoint is None:
-        raise Cancel("There is no such endpoint any more.")
+        raise Cancel("The endpoint no longer exists.")
     if not endpoint.enabled:
         raise Cancel("The endpoint is disabled. Once it is enabled again, retry the job.")
     entry = Delivery(
@@ -57,20 +57,20 @@ def webhook_dispatch(payload: WebhookDispatch, ctx: JobContext) -> dict[str, obj
         attempt=ctx.attempt,
         sent_at=SYSTEM.now(),
     )
-    told = _told(entry, payload)
-    verdict, reason = _judged(told)
-    _note(entry, told, reason, gone=verdict is Verdict.GONE)
-    if verdict is not Verdict.DELIVERED:
+    told = _result_of(entry, payload)
+    verdict, reason = _verdict_on(told)
+    _record(entry, told, reason, gone=verdict is DeliveryVerdict.GONE)
+    if verdict is not DeliveryVerdict.DELIVERED:
         _fail(verdict, reason, told)
     return {"delivery_id": entry.delivery_id, "delivered_at": to_text(entry.sent_at), "status_code": entry.status_code}
 
 
-def _told(entry: Delivery, payload: WebhookDispatch) -> Answer | Exception:
-    """Send the event, and return what came of it, and in the entry how long it took."""
+def _result_of(entry: Delivery, payload: WebhookDispatch) -> Answer | Exception:
+    """Send the event, set the entry's duration, and return the answer or the error."""
     began = SYSTEM.monotonic()
     try:
         return _send(entry.endpoint, payload, entry.delivery_id)
-    except (Refused, Unreachable, signing.InvalidSecret) as error:
+    except (AddressRefused, Unreachable, signing.InvalidSecret) as error:
         return error
     finally:
         entry.duration = SYSTEM.monotonic() - began
@@ -94,15 +94,15 @@ def _send(endpoint: Endpoint, payload: WebhookDispatch, delivery_id: str) -> Ans
     )
 
 
-def _judged(told: Answer | Exception) -> tuple[Verdict, str]:
+def _verdict_on(told: Answer | Exception) -> tuple[DeliveryVerdict, str]:
     if isinstance(told, Answer):
         verdict = verdict_of(told.status)
-        return verdict, "" if verdict is Verdict.DELIVERED else reason_of(told.status)
-    return Verdict.NEVER if isinstance(told, Refused) else Verdict.AGAIN, str(told)
+        return verdict, "" if verdict is DeliveryVerdict.DELIVERED else reason_of(told.status)
+    return DeliveryVerdict.NEVER if isinstance(told, AddressRefused) else DeliveryVerdict.AGAIN, str(told)
 
 
-def _note(entry: Delivery, told: Answer | Exception, reason: str, *, gone: bool) -> None:
-    """Write the log, and count for or against the endpoint."""
+def _record(entry: Delivery, told: Answer | Exception, reason: str, *, gone: bool) -> None:
+    """Store the log entry, and update the endpoint's counters."""
     endpoint, entry.reason = entry.endpoint, reason[:500]
     entry.outcome = Delivery.FAILED if reason else Delivery.DELIVERED
     if isinstance(told, Answer):
@@ -116,18 +116,18 @@ def _note(entry: Delivery, told: Answer | Exception, reason: str, *, gone: bool)
         Delivery.prune(entry.sent_at)
 
 
-def _fail(verdict: Verdict, reason: str, told: Answer | Exception) -> NoReturn:
-    if verdict is Verdict.AGAIN:
+def _fail(verdict: DeliveryVerdict, reason: str, told: Answer | Exception) -> NoReturn:
+    if verdict is DeliveryVerdict.AGAIN:
         raise Retry(delay_of(told.retry_after) if isinstance(told, Answer) else None, reason)
     raise Discard(reason)
 
 
 @webhook_dispatch.reconciler()
 def compare_delivered(payload: WebhookDispatch, result: Any) -> str | None:
-    """Say whether the log knows of the delivery that the result tells of. What it has forgotten is not missed."""
+    """Return what differs if the log lacks the delivery in the result, unless the log was pruned since."""
     delivery_id, delivered_at = result["delivery_id"], from_text(result["delivered_at"])
     forgotten = timedelta(seconds=conf.get("WEBHOOK_LOG_FOR"))
     if SYSTEM.now() - delivered_at >= forgotten or not Endpoint.objects.filter(pk=payload.endpoint_id).exists():
         return None
     known = Delivery.objects.filter(delivery_id=delivery_id, outcome=Delivery.DELIVERED).exists()
-    return None if known else "The log of deliveries does not know that this event was delivered."
+    return None if known else "The log of deliveries has no successful delivery of this event."

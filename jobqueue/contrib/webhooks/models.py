@@ -1,4 +1,4 @@
-"""Endpoints that webhooks are sent to, and the log of what was sent."""
+"""The endpoints of webhooks, and the log of deliveries."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.webhooks.addresses import LONGEST_URL, Refused, target_of
+from jobqueue.contrib.webhooks.addresses import LONGEST_URL, AddressRefused, target_of
 from jobqueue.contrib.webhooks.signing import new_secret
 from jobqueue.models.fields import MomentField
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that no webhook is sent to."""
+    """Validate a URL."""
     try:
         target_of(url)
-    except Refused as error:
+    except AddressRefused as error:
         raise ValidationError(str(error)) from error
 
 
 def now() -> datetime:
-    """Tell the moment."""
+    """Return the current moment."""
     return SYSTEM.now()
 
 
 class Endpoint(models.Model):
-    """A receiver: its address, its secret, and how it has been doing."""
+    """A receiver: its URL, its secret, and its recent failures."""
 
-    # Unique where there is one: NULL is no name, and any number of endpoints may have none.
+    # Unique if given. NULL means no name, so any number of endpoints may have none.
     name = models.CharField(_("name"), max_length=100, null=True, blank=True)
     url = models.CharField(_("URL"), max_length=LONGEST_URL, validators=[check_url])
     secret = models.CharField(_("secret"), max_length=500, default=new_secret)
@@ -58,50 +58,50 @@ class Endpoint(models.Model):
         return self.name or f"{self._meta.verbose_name} {self.pk}"
 
     def secrets(self, now: datetime) -> list[str]:
-        """The secrets that sign now: the present one and, while receivers change over, the one before."""
+        """Return the secrets that sign now: the current one, and the previous one while receivers change over."""
         old = self.previous_secret if self.previous_until and self.previous_until > now else ""
         return [self.secret, *filter(None, [old])]
 
     def rotate(self, secret: str) -> None:
-        """Take a new secret; the present one goes on signing for ``WEBHOOK_ROTATION``. Does not save."""
+        """Set a new secret. The current one signs too for ``WEBHOOK_ROTATION``. Does not save."""
         self.previous_secret, self.secret = self.secret, secret
         self.previous_until = SYSTEM.now() + timedelta(seconds=conf.get("WEBHOOK_ROTATION"))
 
     def enable(self) -> None:
-        """Send again, with a clean sheet. Does not save."""
+        """Enable the endpoint and reset its failures. Does not save."""
         self.enabled, self.disabled_reason, self.failures, self.failing_since = True, "", 0, None
 
     def disable(self, reason: str) -> None:
-        """Send no more. Does not save."""
+        """Disable the endpoint. Does not save."""
         self.enabled, self.disabled_reason = False, reason[:500]
 
     def succeeded(self, now: datetime) -> None:
-        """Note a delivery in the table."""
+        """Store a successful delivery."""
         self._row().update(failures=0, failing_since=None, delivered_at=now)
 
     def failed(self, now: datetime, reason: str, *, gone: bool) -> bool:
-        """Note a failure in the table, and say whether it was the one too many, which disables the endpoint."""
+        """Store a failed delivery. Return whether it disabled the endpoint, because there were too many."""
         since = Coalesce("failing_since", Value(now, output_field=MomentField()))
         self._row().update(failures=F("failures") + 1, failing_since=since)
         fresh = self._row().filter(enabled=True).first()
         if fresh is None or not (gone or fresh._is_enough(now)):
             return False
         reason = reason if gone else f"{fresh.failures} failures in a row. {reason}"
-        # Of several who see it at the same moment, one disables it.
+        # If several workers get here at once, only one disables it.
         return bool(self._row().filter(enabled=True).update(enabled=False, disabled_reason=reason[:500]))
 
     def _row(self) -> models.QuerySet[Endpoint]:
         return Endpoint.objects.filter(pk=self.pk)
 
     def _is_enough(self, now: datetime) -> bool:
-        """Whether it failed often enough, and for long enough: a short outage of a busy endpoint is no reason."""
+        """Return whether there were enough failures over enough time to disable the endpoint."""
         lasting = timedelta(seconds=conf.get("WEBHOOK_FAILING_FOR"))
         since = self.failing_since or now
         return self.failures >= conf.get("WEBHOOK_MAX_FAILURES") and now - since >= lasting
 
 
 class Delivery(models.Model):
-    """One attempt to deliver."""
+    """An attempt to deliver."""
 
     DELIVERED, FAILED = "delivered", "failed"
     OUTCOMES = [(DELIVERED, _("delivered")), (FAILED, _("failed"))]
@@ -137,7 +137,7 @@ class Delivery(models.Model):
 
     @classmethod
     def prune(cls, now: datetime, most: int = 100) -> None:
-        """Delete what is older than ``WEBHOOK_LOG_FOR``, a few at a time: whoever adds one removes some."""
+        """Delete some entries older than ``WEBHOOK_LOG_FOR``. Each new entry deletes a few old ones."""
         oldest = now - timedelta(seconds=conf.get("WEBHOOK_LOG_FOR"))
         old = cls.objects.filter(sent_at__lt=oldest).order_by("sent_at").values_list("pk", flat=True)
         if ids := list(old[:most]):

@@ -1,7 +1,7 @@
-"""One exchange with a receiver: within a time, to a checked address, following nothing, and reading little.
+"""One HTTP exchange with a receiver: bounded in time and size, to a checked address, without redirects.
 
-``http.client`` does it, on a connection of our own making. Libraries that pool, follow, decompress, ask proxies or
-resolve names again would each have to be kept from it.
+It uses ``http.client`` on a connection that is made here. Libraries that pool connections, follow redirects,
+decompress, use proxies or resolve names again would have to be kept from each of these.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.webhooks.addresses import Resolve, Target, permitted, resolve
 
-#: What a receiver may say before its answer's text, headers and all, and around it: chunk sizes, trailers.
+#: The most bytes around the text of an answer: headers, chunk sizes, trailers.
 LONGEST_HEAD = 65_536
 
 
 class Unreachable(Exception):
-    """There was no answer; the words say why, without naming where."""
+    """There was no answer. The text says why, without naming the host."""
 
 
 class Answer(NamedTuple):
-    """What a receiver said; ``retry_after`` in seconds, where it asks for patience."""
+    """The answer of a receiver. ``retry_after`` is in seconds, if given."""
 
     status: int
     text: str
@@ -45,9 +45,9 @@ def post(
     most: int,
     ask: Resolve = resolve,
 ) -> Answer:
-    """Send a body and return the answer, at most ``most`` bytes of it; raise Refused or Unreachable.
+    """Send a body and return the answer with at most ``most`` bytes of its text. Raise Refused or Unreachable.
 
-    ``timeout`` bounds all of it, however slowly bytes trickle in. Redirects are answers like others.
+    ``timeout`` limits the whole exchange, even if bytes arrive slowly. Redirects are answers like others.
     """
     until = SYSTEM.monotonic() + timeout
     try:
@@ -57,20 +57,20 @@ def post(
     except TimeoutError as error:
         raise Unreachable(f"There was no answer within {timeout:g} s.") from error
     except (OSError, HTTPException, UnicodeError) as error:
-        raise Unreachable(f"The exchange failed: {_words(error)}.") from error
+        raise Unreachable(f"The exchange failed: {_reason_of(error)}.") from error
 
 
-def _words(error: Exception) -> str:
-    """Name a fault without the host, which an error of TLS or of the resolver may quote."""
+def _reason_of(error: Exception) -> str:
+    """Describe an error without the host, which errors of TLS or of the resolver may quote."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is not good ({error.verify_message.partition(',')[0]})"
+        return f"the certificate is invalid ({error.verify_message.partition(',')[0]})"
     if isinstance(error, OSError) and error.strerror and not isinstance(error, ssl.SSLError):
         return error.strerror
     return type(error).__name__
 
 
 def _connected(addresses: list[str], target: Target, until: float) -> socket.socket:
-    """Connect to the first of the addresses that can be reached."""
+    """Connect to the first address that can be reached."""
     fault: OSError = ConnectionError(0, "the host has no address")
     for address in addresses:
         try:
@@ -81,7 +81,7 @@ def _connected(addresses: list[str], target: Target, until: float) -> socket.soc
 
 
 def _secured(plain: socket.socket, target: Target, until: float) -> socket.socket:
-    """Speak TLS with a server that proves to be the host of the URL, whatever its address."""
+    """Wrap the connection in TLS. The server must prove to be the host of the URL, whatever its address."""
     if not target.secure:
         return plain
     plain.settimeout(_left(until))
@@ -99,15 +99,15 @@ def _exchange(channel: _Channel, target: Target, headers: Mapping[str, str], bod
 
 
 def _final(response: HTTPResponse) -> HTTPResponse:
-    """Read on after what is said before the answer, such as 103; ``http.client`` knows of 100 alone."""
+    """Skip informational responses such as 103. ``http.client`` only skips 100."""
     while HTTPStatus.SWITCHING_PROTOCOLS < response.status < HTTPStatus.OK:
-        response.headers = None  # type: ignore[assignment]  # it begins again where it has none
+        response.headers = None  # type: ignore[assignment]  # begin() does nothing if they are set
         response.begin()
     return response
 
 
 def _text(response: HTTPResponse, most: int) -> str:
-    """Read the text, or what comes of it: the verdict is in, and no nonsense behind it changes that."""
+    """Return the text, as far as it can be read. The status has decided, so errors in the text don't matter."""
     data = b""
     with suppress(OSError, HTTPException, ValueError, Unreachable):
         while len(data) < most and (part := response.read1(most - len(data))):
@@ -116,7 +116,7 @@ def _text(response: HTTPResponse, most: int) -> str:
 
 
 def _patience(response: HTTPResponse) -> float | None:
-    """Read Retry-After: seconds, or a moment."""
+    """Parse Retry-After, which is seconds or a date."""
     text = (response.getheader("Retry-After") or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -133,14 +133,14 @@ def _left(until: float) -> float:
 
 
 class _Channel:
-    """What ``http.client`` takes for a socket: each step has only what is left of the time."""
+    """A socket for ``http.client`` whose operations all share one deadline."""
 
     def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection, self._until = connection, until
         self._reader = _Reader(connection, until)
 
     def allow(self, size: int) -> None:
-        """Bound what may come from now on."""
+        """Limit the bytes that may still be received."""
         self._reader.left = size
 
     def sendall(self, data: bytes) -> None:
@@ -151,11 +151,11 @@ class _Channel:
         return io.BufferedReader(self._reader)
 
     def close(self) -> None:
-        """Stay open: whoever opened the connection closes it."""
+        """Leave the connection open. Its owner closes it."""
 
 
 class _Reader(io.RawIOBase):
-    """Reads until the time is up or the size is reached, whatever the bytes are: headers without end among them."""
+    """Reads until the deadline or the size limit, which also bounds endless headers."""
 
     def __init__(self, connection: socket.socket, until: float) -> None:
         self._connection, self._until = connection, until

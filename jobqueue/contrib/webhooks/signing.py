@@ -1,7 +1,7 @@
-"""Signatures of webhooks: how they are made, and how a receiver checks them. Needs no database and no settings.
+"""The signatures of webhooks, and their verification by receivers. Needs neither a database nor settings.
 
 The form is that of the Standard Webhooks specification: HMAC-SHA256 over delivery id, timestamp and body. While a
-secret is being changed a delivery carries two signatures, and a receiver is content with either.
+secret is rotated, a delivery has two signatures, and either is sufficient.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class InvalidSecret(ValueError):
-    """A text is no secret, and refers to none. The message does not quote it."""
+    """A text is neither a secret nor a reference to one. The message does not quote it."""
 
 
 class InvalidSignature(ValueError):
-    """A request was not signed with a secret of ours, or is too old; drop it."""
+    """A request was not signed with one of the secrets, or is too old. Reject it."""
 
 
 def new_secret() -> str:
-    """Make a secret."""
+    """Return a new secret."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def check_secret(secret: str) -> None:
-    """Raise InvalidSecret for what is neither a secret nor a reference to one, without following the reference."""
+    """Raise InvalidSecret for what is neither a secret nor a reference to one. The reference isn't resolved."""
     if secret.startswith(REFERENCE):
         if not _NAME.fullmatch(secret.removeprefix(REFERENCE)):
-            raise InvalidSecret(f"Behind {REFERENCE} stands the name of an environment variable.")
+            raise InvalidSecret(f"{REFERENCE} must be followed by the name of an environment variable.")
         return
     _key(secret)
 
 
 def key_of(secret: str) -> bytes:
-    """Return the key that a secret stands for: ``whsec_…``, or ``env:NAME`` for one in the environment.
+    """Return the key of a secret, which is ``whsec_…``, or ``env:NAME`` for one in the environment.
 
     Raises InvalidSecret.
     """
@@ -65,20 +65,20 @@ def _key(secret: str) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise InvalidSecret(f"A secret is {PREFIX} followed by base64.") from error
+        raise InvalidSecret(f"A secret must be {PREFIX} followed by base64.") from error
     if not secret.startswith(PREFIX) or len(key) < SHORTEST_KEY:
-        raise InvalidSecret(f"A secret is {PREFIX} followed by at least {SHORTEST_KEY} bytes in base64.")
+        raise InvalidSecret(f"A secret must be {PREFIX} followed by at least {SHORTEST_KEY} bytes in base64.")
     return key
 
 
 def signature(secret: str, delivery_id: str, timestamp: int, body: bytes) -> str:
-    """Sign one delivery."""
+    """Return the signature of a delivery."""
     signed = f"{delivery_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(key_of(secret), signed, hashlib.sha256)).decode()
 
 
 def headers(secrets: Iterable[str], delivery_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Make the headers that a receiver checks."""
+    """Return the headers that a receiver verifies."""
     return {
         "webhook-id": delivery_id,
         "webhook-timestamp": str(timestamp),
@@ -94,23 +94,23 @@ def verify(
     tolerance: timedelta = TOLERANCE,
     now: float | None = None,
 ) -> str:
-    """Check a request that was received, and return its delivery id, the same for each attempt; raise InvalidSignature.
+    """Verify a received request, and return its delivery id. Raise InvalidSignature if it isn't valid.
 
-    ``body`` is what came over the wire, not what was parsed of it. Remember the ids of ``tolerance``, or make what you
-    do idempotent: a delivery may come twice. Headers may be written in any case.
+    The id is the same for each attempt. ``body`` is the raw body, not parsed data. A delivery may arrive twice:
+    remember the ids for ``tolerance``, or make the processing idempotent. The case of header names doesn't matter.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
         delivery_id, timestamp = given["webhook-id"], int(given["webhook-timestamp"])
         signatures = given["webhook-signature"].encode().split()
-        delivery_id.encode()  # some servers hand bytes that are no text on as surrogates
+        delivery_id.encode()  # some servers pass invalid bytes on as surrogates
     except (KeyError, ValueError) as error:
-        raise InvalidSignature("The headers of a webhook are missing or cannot be read.") from error
-    # Whole seconds, for a number of 400 digits is no float.
+        raise InvalidSignature("The headers of a webhook are missing or invalid.") from error
+    # An int, because a number of 400 digits doesn't fit into a float.
     if abs(int(SYSTEM.now().timestamp() if now is None else now) - timestamp) > tolerance.total_seconds():
         raise InvalidSignature("The request is too old, or from the future.")
     for secret in [secrets] if isinstance(secrets, str) else secrets:
         expected = signature(secret, delivery_id, timestamp, body).encode()
         if any(hmac.compare_digest(expected, one) for one in signatures):
             return delivery_id
-    raise InvalidSignature("No signature fits.")
+    raise InvalidSignature("No signature matches.")

@@ -1,17 +1,17 @@
-"""What an answer means. Pure: a status comes in, a verdict goes out."""
+"""The verdicts on answers to webhooks. Pure."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from enum import Enum, auto
 
-#: A receiver may ask for patience, but not for ever.
+#: The longest wait that a receiver may ask for.
 LONGEST_PATIENCE = timedelta(hours=1)
 _PASSING = frozenset({408, 425, 429})
 
 
-class Verdict(Enum):
-    """What follows an answer."""
+class DeliveryVerdict(Enum):
+    """The verdict on an answer."""
 
     DELIVERED = auto()
     AGAIN = auto()
@@ -19,22 +19,22 @@ class Verdict(Enum):
     GONE = auto()
 
 
-def verdict_of(status: int) -> Verdict:
-    """Judge a status: 2xx is delivered; 408, 425, 429 and 5xx may pass; 410 asks for no more; all else stays so."""
+def verdict_of(status: int) -> DeliveryVerdict:
+    """Return the verdict: 2xx is delivered, 408, 425, 429 and 5xx are temporary, 410 is gone, others are permanent."""
     if 200 <= status < 300:
-        return Verdict.DELIVERED
+        return DeliveryVerdict.DELIVERED
     if status in _PASSING or status >= 500:
-        return Verdict.AGAIN
-    return Verdict.GONE if status == 410 else Verdict.NEVER
+        return DeliveryVerdict.AGAIN
+    return DeliveryVerdict.GONE if status == 410 else DeliveryVerdict.NEVER
 
 
 def delay_of(retry_after: float | None) -> timedelta | None:
-    """Say how long to wait as the receiver asked, within bounds; nothing where it did not ask."""
+    """Return the wait that the receiver asked for, within bounds, or ``None``."""
     return None if retry_after is None else min(timedelta(seconds=retry_after), LONGEST_PATIENCE)
 
 
 def reason_of(status: int) -> str:
-    """Put a failure into words."""
+    """Describe a failure."""
     if 300 <= status < 400:
         return f"The receiver answered {status}, a redirect. Redirects are not followed; change the endpoint's URL."
     return f"The receiver answered {status}."

@@ -1,4 +1,4 @@
-"""Claim: in order, on time, never more than asked, never what is paused or unknown."""
+"""Tests of the claim: in order, on time, never more than requested, never of paused queues or unknown types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jobqueue.testing.contract.harness import (
 
 
 class ClaimContract(Contract):
-    """Which jobs a worker gets."""
+    """Tests of which jobs a worker gets."""
 
     def test_a_claim_says_all_that_its_holder_needs(self, backend: Backend, clock: VirtualClock) -> None:
         expiry = NOON + timedelta(hours=1)
@@ -121,10 +121,10 @@ class ClaimContract(Contract):
     def test_never_from_what_is_paused(self, backend: Backend, scope: Scope, name: str) -> None:
         put_all(backend, *(draft("greet", queue="mail", priority=1) for _ in range(30)))
         free = put(backend)
-        assert backend.pause(scope, name, "too hot")
+        assert backend.operator.pause(scope, name, "too hot")
         assert [claim.id for claim in take(backend, 5)] == [free]
         assert take(backend, 5) == []
-        assert backend.resume(scope, name)
+        assert backend.operator.resume(scope, name)
         assert len(take(backend, 50)) == 30
 
     def test_an_expired_job_is_not_claimed(self, backend: Backend, clock: VirtualClock) -> None:

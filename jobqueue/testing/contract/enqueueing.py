@@ -1,4 +1,4 @@
-"""Enqueue: with the caller's transaction or not at all, and one job for one key."""
+"""Tests of ``enqueue``: with the caller's transaction or not at all, and one job for each key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobqueue.testing.contract.harness import Contract, draft, finish, job, put,
 
 
 class EnqueueContract(Contract):
-    """What a caller may rely on."""
+    """Tests of what a caller may rely on."""
 
     def test_a_job_is_stored_as_it_was_drafted(self, backend: Backend) -> None:
         job_id = put(
@@ -61,7 +61,7 @@ class EnqueueContract(Contract):
         }
         kinds = [{}, said, {"idempotency_key": "nine"}, {"delay": timedelta(minutes=5)}, {"scheduled_at": NOON}]
         alone = [job(backend, put(backend, **kind)) for kind in kinds]
-        backend.purge([one.id for one in alone])
+        backend.operator.purge([one.id for one in alone])
         many = [job(backend, job_id) for job_id in put_all(backend, *(draft(**kind) for kind in kinds))]
         assert [replace(one, id="") for one in many] == [replace(one, id="") for one in alone]
 
@@ -81,7 +81,7 @@ class EnqueueContract(Contract):
             others = put_all(backend, draft(), draft())
             backend.on_commit(lambda: called.append("one"))
             raise ZeroDivisionError
-        assert [backend.get(one) for one in (job_id, *others)] == [None, None, None]
+        assert [backend.jobs.get(one) for one in (job_id, *others)] == [None, None, None]
         assert called == []
         assert take(backend) == []
 
@@ -95,7 +95,7 @@ class EnqueueContract(Contract):
                 backend.on_commit(lambda: called.append("lost"))
                 raise ZeroDivisionError
             assert called == []
-        assert backend.get(lost) is None
+        assert backend.jobs.get(lost) is None
         assert job(backend, kept).status is JobStatus.QUEUED
         assert called == ["kept"]
 
@@ -152,7 +152,7 @@ class EnqueueContract(Contract):
         drafts = [draft("greet"), draft("greet", idempotency_key="seven"), draft("greet", idempotency_key="eight")]
         with pytest.raises(IdempotencyMismatch):
             backend.enqueue(drafts)
-        assert [backend.get(one.id) for one in drafts] == [None, None, None]
+        assert [backend.jobs.get(one.id) for one in drafts] == [None, None, None]
 
     @pytest.mark.parametrize("kind", ["idempotency_key", "unique_key"])
     def test_one_key_twice_among_many_makes_one_job(self, backend: Backend, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Follow up: what a handler enqueued is stored with its completion, and with nothing else."""
+"""Tests of follow-up jobs, which are stored with their parent's completion and with nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jobqueue.testing.contract.harness import (
     take_one,
 )
 
-#: Every ending of an attempt that is no completion.
+#: Every end of an attempt except completion.
 OTHER_ENDINGS: dict[str, Callable[[Claim], Settlement]] = {
     "retried": lambda claim: failing(claim, Again(timedelta(seconds=1))),
     "snoozed": lambda claim: failing(claim, Later(timedelta(seconds=1)), Ending.SNOOZED),
@@ -42,12 +42,12 @@ OTHER_ENDINGS: dict[str, Callable[[Claim], Settlement]] = {
 
 
 def completed_with(claim: Claim, *children: Draft) -> Settlement:
-    """Offer completion together with follow-up jobs."""
+    """Store a completion with follow-up jobs."""
     return completed(claim)._replace(children=children)
 
 
 class FollowContract(Contract):
-    """How one job leads to others."""
+    """Tests of follow-up jobs."""
 
     def test_follow_up_jobs_are_stored_with_the_completion(self, backend: Backend) -> None:
         put(backend, tenant="acme")
@@ -98,7 +98,7 @@ class FollowContract(Contract):
         cycle = backend.cycle("me", [late, completed_with(held, kept)])
         assert cycle.refused == (late,)
         assert [one.draft for one in cycle.followed] == [kept]
-        assert backend.get(dropped.id) is None
+        assert backend.jobs.get(dropped.id) is None
         assert job(backend, kept.id).parent_id == held.id
 
     def test_a_second_completion_drops_its_follow_up_jobs(self, backend: Backend) -> None:
@@ -109,8 +109,8 @@ class FollowContract(Contract):
         cycle = backend.cycle("me", [completed_with(claim, once), second])
         assert (cycle.refused, [one.draft for one in cycle.followed]) == ((second,), [once])
         assert settle(backend, completed_with(claim, thrice)) == (completed_with(claim, thrice),)
-        assert backend.get(once.id) is not None
-        assert (backend.get(twice.id), backend.get(thrice.id)) == (None, None)
+        assert backend.jobs.get(once.id) is not None
+        assert (backend.jobs.get(twice.id), backend.jobs.get(thrice.id)) == (None, None)
 
     @pytest.mark.parametrize("ending", OTHER_ENDINGS)
     def test_an_attempt_that_did_not_succeed_has_no_follow_up_jobs(self, backend: Backend, ending: str) -> None:
@@ -120,7 +120,7 @@ class FollowContract(Contract):
         offers = [OTHER_ENDINGS[ending](unlucky)._replace(children=(dropped,)), completed_with(lucky, kept)]
         cycle = backend.cycle("me", offers)
         assert (cycle.refused, [one.draft for one in cycle.followed]) == ((), [kept])
-        assert backend.get(dropped.id) is None
+        assert backend.jobs.get(dropped.id) is None
 
     @pytest.mark.parametrize("column", ["idempotency_key", "unique_key"])
     def test_a_key_that_is_taken_gives_the_job_that_has_it(self, backend: Backend, column: str) -> None:
@@ -136,7 +136,7 @@ class FollowContract(Contract):
         assert [one.id for one in found] == [before.id, older, older, after.id]
         assert [one.created for one in found] == [True, False, False, True]
         assert [one.payload_differs for one in found] == [False, False, True, False]
-        assert (backend.get(same.id), backend.get(other.id)) == (None, None)
+        assert (backend.jobs.get(same.id), backend.jobs.get(other.id)) == (None, None)
         assert job(backend, older).parent_id is None
 
     @pytest.mark.parametrize("column", ["idempotency_key", "unique_key"])
@@ -164,7 +164,7 @@ class FollowContract(Contract):
         assert older in by_draft[clash].refusal
         assert "'seven'" in by_draft[clash].refusal
         assert [by_draft[one].receipt is not None for one in (fine, others)] == [True, True]
-        assert backend.get(clash.id) is None
+        assert backend.jobs.get(clash.id) is None
         assert {job(backend, one.id).status for one in (fine, others)} == {JobStatus.QUEUED}
         assert {job(backend, claim.id).status for claim in (first, second)} == {JobStatus.COMPLETED}
 
@@ -187,7 +187,7 @@ class FollowContract(Contract):
         with pytest.raises(ZeroDivisionError), backend.atomic_attempt():
             backend.settle_in_transaction(completed_with(claim, child))
             raise ZeroDivisionError
-        assert backend.get(child.id) is None
+        assert backend.jobs.get(child.id) is None
         assert job(backend, claim.id).status is JobStatus.IN_PROGRESS
         assert finish(backend, claim)
 
@@ -201,7 +201,7 @@ class FollowContract(Contract):
         child = draft("greet")
         with pytest.raises(LeaseLost, match=claim.id), backend.atomic_attempt():
             backend.settle_in_transaction(completed_with(claim, child))
-        assert backend.get(child.id) is None
+        assert backend.jobs.get(child.id) is None
 
     def test_race_follow_enqueue(self, backend: Backend) -> None:
         put(backend)

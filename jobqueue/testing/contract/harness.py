@@ -1,4 +1,4 @@
-"""What the contract's tests are written with: short words for drafts, claims and endings, and two threads that meet."""
+"""Fixtures and functions of the contract's tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connections
 
 from jobqueue.backends.base import Backend
 from jobqueue.ids import new_id
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed, settled
 from jobqueue.records import (
     Again,
@@ -21,10 +21,10 @@ from jobqueue.records import (
     Dead,
     Decision,
     Draft,
+    DraftReceipt,
     Ending,
     Failure,
     JobRecord,
-    Receipt,
     Settlement,
     Sweep,
 )
@@ -36,12 +36,12 @@ B = TypeVar("B")
 KNOWN = frozenset({"resize", "greet", "rare"})
 LEASE = timedelta(seconds=60)
 
-#: How long the holder of a transaction waits for the other thread, which either gets through or is blocked by it.
+#: How long the holder of a transaction waits for the other thread, which gets through or is blocked by it.
 PATIENCE = 0.3
 
 
 class Contract:
-    """The fixtures that every part of the contract uses."""
+    """The fixtures of all parts of the contract."""
 
     @pytest.fixture
     def clock(self) -> VirtualClock:
@@ -53,7 +53,7 @@ class Contract:
 
 
 def draft(job_type: str = "resize", **values: Any) -> Draft:
-    """Decide a job; whatever matters is named by the test."""
+    """Return a draft with the given values."""
     return Draft(**{"id": new_id(), "type": job_type, "payload": '{"image_id": 7}', **values})
 
 
@@ -68,12 +68,12 @@ def put_all(backend: Backend, *drafts: Draft) -> list[str]:
 
 
 def request(limit: int = 10, **values: Any) -> ClaimRequest:
-    """Ask for jobs of the types that the tests know."""
+    """Return a request for the types that the tests use."""
     return ClaimRequest(**{"limit": limit, "types": KNOWN, "lease": LEASE, **values})
 
 
 def take(backend: Backend, limit: int = 10, owner: str = "me", **values: Any) -> list[Claim]:
-    """Claim, as often as the backend says that it is worth asking again at once."""
+    """Claim, and again as long as the backend asks for it."""
     claims: list[Claim] = []
     while True:
         cycle = backend.cycle(owner, (), request(limit - len(claims), **values))
@@ -83,51 +83,51 @@ def take(backend: Backend, limit: int = 10, owner: str = "me", **values: Any) ->
 
 
 def take_one(backend: Backend, owner: str = "me", **values: Any) -> Claim:
-    """Claim the one job there is."""
+    """Claim the only job."""
     (claim,) = take(backend, 1, owner, **values)
     return claim
 
 
 def settle(backend: Backend, *settlements: Settlement) -> tuple[Settlement, ...]:
-    """Offer settlements and return those that were refused."""
+    """Store settlements and return the refused ones."""
     return backend.cycle("me", settlements).refused
 
 
 def failing(claim: Claim, decision: Decision | None = None, ending: Ending = Ending.FAILED) -> Settlement:
-    """Offer a failed attempt; without a decision the job runs again after ten seconds."""
+    """Return the settlement of a failed attempt. By default the job runs again after ten seconds."""
     failure = Failure.of(ending, error_class="OSError", message="disk on fire", duration=timedelta(seconds=2))
     return settled(claim, decision or Again(timedelta(seconds=10)), failure)
 
 
 def bury(backend: Backend, claim: Claim) -> None:
-    """Make a dead letter of a claimed job."""
+    """Make a claimed job a dead letter."""
     assert settle(backend, failing(claim, Dead("attempts used up"))) == ()
 
 
 def finish(backend: Backend, claim: Claim, result: str | None = "null") -> bool:
-    """Offer completion; say whether it was accepted."""
+    """Complete a job. Return whether the completion was stored."""
     return settle(backend, completed(claim, result)) == ()
 
 
 def sweep(backend: Backend, clock: VirtualClock) -> Sweep:
-    """Sweep, with the second look where one is owed; tell everything that ended."""
-    first = backend.sweep(settle_expired)
+    """Sweep, a second time if the backend needs that, and return everything that ended."""
+    first = backend.sweep(settle_overdue)
     if not first.look_again:
         return first
     clock.advance(backend.second_look)
-    second = backend.sweep(settle_expired)
+    second = backend.sweep(settle_overdue)
     return Sweep(first.ended + second.ended, first.expired + second.expired, second.look_again)
 
 
 def job(backend: Backend, job_id: str) -> JobRecord:
-    """Read a job that has to be there."""
-    found = backend.get(job_id)
+    """Return a job that must exist."""
+    found = backend.jobs.get(job_id)
     assert found is not None
     return found
 
 
 def overlapping(backend: Backend, first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Do ``first`` in a transaction, and ``second`` on another connection before that transaction commits."""
+    """Call ``first`` in a transaction, and ``second`` on another connection before that transaction commits."""
     acted, through = threading.Event(), threading.Event()
 
     def holding() -> A:
@@ -150,7 +150,7 @@ def overlapping(backend: Backend, first: Callable[[], A], second: Callable[[], B
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
-    """Run functions in a thread and on a connection each; return what they return, raise what they raise."""
+    """Call each function in a thread with a connection of its own. Return the results, or raise an error of one."""
     results: list[Any] = [None] * len(works)
     errors: list[BaseException] = []
 
@@ -173,6 +173,6 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     return results
 
 
-def receipts(backend: Backend, *drafts: Draft) -> list[Receipt]:
+def receipts(backend: Backend, *drafts: Draft) -> list[DraftReceipt]:
     """Enqueue and return the receipts."""
     return backend.enqueue(drafts)

@@ -1,11 +1,11 @@
-"""Leases: kept by those who extend them, ended by a sweep once they have run out, and never before."""
+"""Tests of leases: kept while they are extended, ended by a sweep after they expire, and never before."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.states import JobStatus
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import (
@@ -23,7 +23,7 @@ from jobqueue.testing.contract.harness import (
 
 
 class LeaseContract(Contract):
-    """How long a claim is held."""
+    """Tests of how long a claim is held."""
 
     def test_an_extended_lease_counts_from_now(self, backend: Backend, clock: VirtualClock) -> None:
         put(backend)
@@ -38,7 +38,7 @@ class LeaseContract(Contract):
         held, done, purged = take(backend)
         assert finish(backend, done)
         assert finish(backend, purged)
-        backend.purge([purged.id])
+        backend.operator.purge([purged.id])
         assert backend.extend([held, done, purged], LEASE).lost == (done, purged)
         assert job(backend, done.id).lease_until is None
 
@@ -48,7 +48,7 @@ class LeaseContract(Contract):
     def test_extend_tells_what_an_operator_wants_stopped(self, backend: Backend) -> None:
         put_all(backend, draft(), draft())
         first, second = take(backend)
-        backend.cancel([second.id])
+        backend.operator.cancel([second.id])
         assert backend.extend([first, second], LEASE).cancelled == (second,)
 
     def test_a_sweep_never_ends_a_lease_that_still_runs(self, backend: Backend, clock: VirtualClock) -> None:
@@ -71,14 +71,14 @@ class LeaseContract(Contract):
         put(backend)
         claim = take_one(backend)
         clock.advance(61)
-        first = backend.sweep(settle_expired)
+        first = backend.sweep(settle_overdue)
         if not backend.second_look:
             assert len(first.ended) == 1
             return
         assert (first.ended, first.look_again) == ((), True)
         backend.extend([claim], LEASE)
         clock.advance(backend.second_look)
-        assert backend.sweep(settle_expired).ended == ()
+        assert backend.sweep(settle_overdue).ended == ()
         assert finish(backend, claim)
 
     def test_a_lease_that_ran_out_gives_the_job_back(self, backend: Backend, clock: VirtualClock) -> None:
@@ -128,7 +128,7 @@ class LeaseContract(Contract):
     ) -> None:
         put(backend)
         claim = take_one(backend)
-        backend.cancel([claim.id])
+        backend.operator.cancel([claim.id])
         clock.advance(61)
         sweep(backend, clock)
         row = job(backend, claim.id)
@@ -140,7 +140,7 @@ class LeaseContract(Contract):
         clock.advance(61)
         ended = 0
         for _ in range(8):
-            ended += len(backend.sweep(settle_expired, limit=2).ended)
+            ended += len(backend.sweep(settle_overdue, limit=2).ended)
             clock.advance(2)
         assert ended == 5
 

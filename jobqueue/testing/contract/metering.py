@@ -1,4 +1,4 @@
-"""Meter: what workers add up stays exact, whoever adds it."""
+"""Tests of the metrics, which stay exact no matter which worker adds to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.stretches import KEPT
-from jobqueue.records import MOST_GROUPS, Expired, Lengths, Part, Scope, Settlement, Stretch, Tally
+from jobqueue.records import MOST_GROUPS, Lengths, MetricSum, OverdueLease, Scope, Settlement, Stretch, Tally
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import Contract, overlapping, put, take_one, together
 
@@ -19,27 +19,27 @@ MUCH = Lengths({0: 1, 40: 2}, 3.5)
 
 
 def tally_of(queue: str = "images", job_type: str = "resize", **values: Any) -> Tally:
-    """Say what came of some attempts; whatever matters is named by the test."""
+    """Return a tally with the given values."""
     return Tally(queue, job_type, **values)
 
 
 def counted(backend: Backend, span: int = MINUTE, **names: str) -> list[tuple[Any, ...]]:
-    """Read when stretches began, of what they are, and how many attempts were completed in them."""
-    found = backend.tallied(span, NOON - timedelta(days=60), **names)
+    """Return the beginnings, lengths and completed attempts of the stretches."""
+    found = backend.metrics.stretches(span, NOON - timedelta(days=60), **names)
     return [(one.begins_at, one.tally.queue, one.tally.type, one.tally.completed) for one in found]
 
 
 class MeterContract(Contract):
-    """What is added up."""
+    """Tests of stored metrics."""
 
-    # What happened
+    # Stretches
 
     def test_nothing_happened_at_first(self, backend: Backend) -> None:
-        assert backend.tallied(MINUTE, NOON) == []
-        assert [backend.parts(by, MINUTE, NOON) for by in Scope] == [[], []]
+        assert backend.metrics.stretches(MINUTE, NOON) == []
+        assert [backend.metrics.totals(by, MINUTE, NOON) for by in Scope] == [[], []]
 
     def test_nothing_to_add_is_added(self, backend: Backend) -> None:
-        assert backend.tally(NOON, [])
+        assert backend.metrics.add(NOON, [])
         assert counted(backend) == []
 
     @pytest.mark.parametrize(("span", "begins_after"), [(MINUTE, 17 * 60), (TEN, 10 * 60), (HOUR, 0)])
@@ -47,63 +47,63 @@ class MeterContract(Contract):
         self, backend: Backend, span: int, begins_after: int
     ) -> None:
         said = tally_of(completed=5, retried=4, dead_lettered=3, stopped=2, lost=1, waited=MUCH, ran=Lengths({7: 9}, 1))
-        assert backend.tally(NOON + timedelta(minutes=17, seconds=59.9), [said])
+        assert backend.metrics.add(NOON + timedelta(minutes=17, seconds=59.9), [said])
         begins_at = NOON + timedelta(seconds=begins_after)
-        assert backend.tallied(span, begins_at, "images", "resize") == [Stretch(begins_at, said)]
-        assert backend.tallied(span, begins_at, "images") == [Stretch(begins_at, said._replace(type=""))]
-        assert backend.tallied(span, begins_at) == [Stretch(begins_at, said._replace(queue="", type=""))]
+        assert backend.metrics.stretches(span, begins_at, "images", "resize") == [Stretch(begins_at, said)]
+        assert backend.metrics.stretches(span, begins_at, "images") == [Stretch(begins_at, said._replace(type=""))]
+        assert backend.metrics.stretches(span, begins_at) == [Stretch(begins_at, said._replace(queue="", type=""))]
 
     def test_what_is_added_later_adds_up(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1, waited=MUCH)])
-        backend.tally(NOON, [tally_of(completed=2, lost=1, waited=MUCH, ran=MUCH)])
-        (stretch,) = backend.tallied(MINUTE, NOON, "images", "resize")
+        backend.metrics.add(NOON, [tally_of(completed=1, waited=MUCH)])
+        backend.metrics.add(NOON, [tally_of(completed=2, lost=1, waited=MUCH, ran=MUCH)])
+        (stretch,) = backend.metrics.stretches(MINUTE, NOON, "images", "resize")
         both = Lengths({0: 2, 40: 4}, 7.0)
         assert stretch.tally == tally_of(completed=3, lost=1, waited=both, ran=MUCH)
 
     def test_queues_and_types_are_told_apart_and_all_together_is_their_sum(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1, ran=MUCH), tally_of("mail", completed=2, ran=MUCH)])
-        backend.tally(NOON, [tally_of(job_type="greet", completed=4)])
+        backend.metrics.add(NOON, [tally_of(completed=1, ran=MUCH), tally_of("mail", completed=2, ran=MUCH)])
+        backend.metrics.add(NOON, [tally_of(job_type="greet", completed=4)])
         assert counted(backend) == [(NOON, "", "", 7)]
-        assert backend.tallied(MINUTE, NOON)[0].tally.ran == Lengths({0: 2, 40: 4}, 7.0)
+        assert backend.metrics.stretches(MINUTE, NOON)[0].tally.ran == Lengths({0: 2, 40: 4}, 7.0)
         assert counted(backend, queue="images", job_type="greet") == [(NOON, "images", "greet", 4)]
         assert counted(backend, job_type="resize") == [(NOON, "", "resize", 3)]
-        assert backend.tallied(MINUTE, NOON, job_type="resize")[0].tally.ran == Lengths({0: 2, 40: 4}, 7.0)
+        assert backend.metrics.stretches(MINUTE, NOON, job_type="resize")[0].tally.ran == Lengths({0: 2, 40: 4}, 7.0)
         assert counted(backend, job_type="nosuch") == []
         assert counted(backend, queue="mail", job_type="resize") == [(NOON, "mail", "resize", 2)]
         assert counted(backend, queue="mail", job_type="greet") == []
 
     def test_a_queue_as_a_whole_is_the_sum_of_its_types(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1, ran=MUCH), tally_of("mail", lost=5)])
-        backend.tally(NOON, [tally_of(job_type="greet", completed=4, waited=MUCH, ran=MUCH)])
+        backend.metrics.add(NOON, [tally_of(completed=1, ran=MUCH), tally_of("mail", lost=5)])
+        backend.metrics.add(NOON, [tally_of(job_type="greet", completed=4, waited=MUCH, ran=MUCH)])
         for span in KEPT:
-            (stretch,) = backend.tallied(span, NOON, queue="images")
+            (stretch,) = backend.metrics.stretches(span, NOON, queue="images")
             both = Lengths({0: 2, 40: 4}, 7.0)
             assert stretch.tally == tally_of(job_type="", completed=5, waited=MUCH, ran=both)
-        assert backend.tallied(MINUTE, NOON, queue="nosuch") == []
+        assert backend.metrics.stretches(MINUTE, NOON, queue="nosuch") == []
 
     def test_what_has_no_type_counts_for_its_queue_and_for_all_together(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1), tally_of(job_type="", completed=2)])
+        backend.metrics.add(NOON, [tally_of(completed=1), tally_of(job_type="", completed=2)])
         assert counted(backend) == [(NOON, "", "", 3)]
         assert counted(backend, queue="images") == [(NOON, "images", "", 3)]
-        assert [one.completed for one in backend.parts(Scope.QUEUE, MINUTE, NOON)] == [3]
-        assert [one.completed for one in backend.parts(Scope.TYPE, MINUTE, NOON)] == [1]
+        assert [one.completed for one in backend.metrics.totals(Scope.QUEUE, MINUTE, NOON)] == [3]
+        assert [one.completed for one in backend.metrics.totals(Scope.TYPE, MINUTE, NOON)] == [1]
 
     def test_what_has_neither_queue_nor_type_counts_for_all_together_alone(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1), tally_of("", "", completed=2)])
+        backend.metrics.add(NOON, [tally_of(completed=1), tally_of("", "", completed=2)])
         assert counted(backend) == [(NOON, "", "", 3)]
         assert counted(backend, queue="images") == [(NOON, "images", "", 1)]
-        assert [[one.completed for one in backend.parts(by, MINUTE, NOON)] for by in Scope] == [[1], [1]]
+        assert [[one.completed for one in backend.metrics.totals(by, MINUTE, NOON)] for by in Scope] == [[1], [1]]
 
     def test_two_tallies_of_one_queue_and_type_add_up_too(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1), tally_of(completed=2)])
+        backend.metrics.add(NOON, [tally_of(completed=1), tally_of(completed=2)])
         assert counted(backend, job_type="resize") == [(NOON, "", "resize", 3)]
 
     def test_stretches_come_in_order_from_a_moment_on(self, backend: Backend) -> None:
         for minute in (3, 0, 61, 2):
-            backend.tally(NOON + timedelta(minutes=minute), [tally_of(completed=1)])
-        minutes = [(one.begins_at - NOON) // timedelta(minutes=1) for one in backend.tallied(MINUTE, NOON)]
+            backend.metrics.add(NOON + timedelta(minutes=minute), [tally_of(completed=1)])
+        minutes = [(one.begins_at - NOON) // timedelta(minutes=1) for one in backend.metrics.stretches(MINUTE, NOON)]
         assert minutes == [0, 2, 3, 61]
-        late = backend.tallied(MINUTE, NOON + timedelta(minutes=2), "images")
+        late = backend.metrics.stretches(MINUTE, NOON + timedelta(minutes=2), "images")
         assert [(one.begins_at - NOON) // timedelta(minutes=1) for one in late] == [2, 3, 61]
         assert [row[3] for row in counted(backend, HOUR)] == [3, 1]
 
@@ -113,9 +113,9 @@ class MeterContract(Contract):
         clock.advance(61)
         seen = []
 
-        def judge(expired: Expired) -> Settlement:
-            seen.append((expired.queue, expired.type, expired.company))
-            return settle_expired(expired)
+        def judge(overdue: OverdueLease) -> Settlement:
+            seen.append((overdue.queue, overdue.type, overdue.company))
+            return settle_overdue(overdue)
 
         backend.sweep(judge)
         clock.advance(backend.second_look)
@@ -124,8 +124,8 @@ class MeterContract(Contract):
 
     def test_of_too_many_kinds_in_one_stretch_the_rest_counts_for_all_together_alone(self, backend: Backend) -> None:
         many = [tally_of(f"queue-{number:03}", completed=1) for number in range(MOST_GROUPS + 3)]
-        assert backend.tally(NOON, many)
-        assert backend.tally(NOON + timedelta(minutes=1), [tally_of("another", completed=1), many[0]])
+        assert backend.metrics.add(NOON, many)
+        assert backend.metrics.add(NOON + timedelta(minutes=1), [tally_of("another", completed=1), many[0]])
         assert [[row[3] for row in counted(backend, span, job_type="resize")] for span in sorted(KEPT)] == [
             [MOST_GROUPS, 2],
             [MOST_GROUPS + 1],
@@ -137,35 +137,41 @@ class MeterContract(Contract):
         assert counted(backend, HOUR, queue="another") == []
 
     def test_of_too_many_types_in_one_stretch_the_rest_counts_for_their_queue(self, backend: Backend) -> None:
-        assert backend.tally(NOON, [tally_of("mail", completed=1)])
-        assert backend.tally(NOON, [tally_of(job_type=f"type-{number:03}", lost=1) for number in range(MOST_GROUPS)])
-        assert len(backend.parts(Scope.TYPE, MINUTE, NOON)) == MOST_GROUPS
-        assert [one.lost for one in backend.parts(Scope.QUEUE, MINUTE, NOON)] == [MOST_GROUPS, 0]
-        assert [one.tally.lost for one in backend.tallied(MINUTE, NOON, "images")] == [MOST_GROUPS]
+        assert backend.metrics.add(NOON, [tally_of("mail", completed=1)])
+        assert backend.metrics.add(
+            NOON, [tally_of(job_type=f"type-{number:03}", lost=1) for number in range(MOST_GROUPS)]
+        )
+        assert len(backend.metrics.totals(Scope.TYPE, MINUTE, NOON)) == MOST_GROUPS
+        assert [one.lost for one in backend.metrics.totals(Scope.QUEUE, MINUTE, NOON)] == [MOST_GROUPS, 0]
+        assert [one.tally.lost for one in backend.metrics.stretches(MINUTE, NOON, "images")] == [MOST_GROUPS]
 
-    # Who had how much of it
+    # Shares
 
     def test_parts_are_sums_of_stretches_by_type_or_by_queue(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=3, dead_lettered=1, ran=Lengths({1: 3, 2: 1}, 10.0))])
+        backend.metrics.add(NOON, [tally_of(completed=3, dead_lettered=1, ran=Lengths({1: 3, 2: 1}, 10.0))])
         later = NOON + timedelta(minutes=5)
-        backend.tally(later, [tally_of(completed=1, lost=2, ran=Lengths({1: 1}, 5.0))])
-        backend.tally(later, [tally_of("mail", "rare", waited=MUCH), tally_of("mail", "greet", stopped=1, retried=4)])
+        backend.metrics.add(later, [tally_of(completed=1, lost=2, ran=Lengths({1: 1}, 5.0))])
+        backend.metrics.add(
+            later, [tally_of("mail", "rare", waited=MUCH), tally_of("mail", "greet", stopped=1, retried=4)]
+        )
         for span in KEPT:
-            assert backend.parts(Scope.TYPE, span, NOON) == [
-                Part("greet", 0, 4, 0, 1, 0, ran=0, ran_for=0.0),
-                Part("rare", 0, 0, 0, 0, 0, ran=0, ran_for=0.0),
-                Part("resize", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
+            assert backend.metrics.totals(Scope.TYPE, span, NOON) == [
+                MetricSum("greet", 0, 4, 0, 1, 0, ran=0, ran_for=0.0),
+                MetricSum("rare", 0, 0, 0, 0, 0, ran=0, ran_for=0.0),
+                MetricSum("resize", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
             ]
-            assert backend.parts(Scope.QUEUE, span, NOON) == [
-                Part("images", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
-                Part("mail", 0, 4, 0, 1, 0, ran=0, ran_for=0.0),
+            assert backend.metrics.totals(Scope.QUEUE, span, NOON) == [
+                MetricSum("images", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
+                MetricSum("mail", 0, 4, 0, 1, 0, ran=0, ran_for=0.0),
             ]
 
     def test_parts_are_of_a_window_a_queue_and_a_type(self, backend: Backend) -> None:
-        backend.tally(NOON, [tally_of(completed=1), tally_of("mail", completed=2), tally_of("mail", "greet", lost=1)])
+        backend.metrics.add(
+            NOON, [tally_of(completed=1), tally_of("mail", completed=2), tally_of("mail", "greet", lost=1)]
+        )
 
         def found(by: Scope, **names: str) -> list[tuple[str, int]]:
-            return [(one.name, one.completed) for one in backend.parts(by, MINUTE, NOON, **names)]
+            return [(one.name, one.completed) for one in backend.metrics.totals(by, MINUTE, NOON, **names)]
 
         assert found(Scope.TYPE, queue="mail") == [("greet", 0), ("resize", 2)]
         assert found(Scope.QUEUE, queue="mail") == [("mail", 2)]
@@ -173,16 +179,16 @@ class MeterContract(Contract):
         assert found(Scope.QUEUE, job_type="resize") == [("images", 1), ("mail", 2)]
         assert found(Scope.TYPE, queue="mail", job_type="resize") == [("resize", 2)]
         assert found(Scope.QUEUE, queue="mail", job_type="resize") == [("mail", 2)]
-        assert backend.parts(Scope.TYPE, MINUTE, NOON + timedelta(minutes=1)) == []
+        assert backend.metrics.totals(Scope.TYPE, MINUTE, NOON + timedelta(minutes=1)) == []
 
     # Races
 
     def test_race_tally_tally(self, backend: Backend) -> None:
-        assert backend.tally(NOON, [tally_of(completed=1)])  # the rows are there
+        assert backend.metrics.add(NOON, [tally_of(completed=1)])  # so that the rows exist
         mine, yours = overlapping(
             backend,
-            lambda: backend.tally(NOON, [tally_of(completed=10)]),
-            lambda: backend.tally(NOON, [tally_of(completed=100)]),
+            lambda: backend.metrics.add(NOON, [tally_of(completed=10)]),
+            lambda: backend.metrics.add(NOON, [tally_of(completed=100)]),
         )
         assert mine
         assert counted(backend) == [(NOON, "", "", 11 + 100 * yours)]
@@ -196,19 +202,21 @@ class MeterContract(Contract):
             for turn in range(12):
                 moment = NOON + timedelta(seconds=20 * turn)
                 tallies = [tally_of(job_type=kind, completed=1, ran=MUCH) for kind in order]
-                while not backend.tally(moment, tallies):
+                while not backend.metrics.add(moment, tallies):
                     pass
 
         together(*(lambda order=order: adding(order) for order in (kinds, kinds[::-1], kinds, kinds[::-1])))
         assert counted(backend) == [(NOON + timedelta(minutes=minute), "", "", 36) for minute in range(4)]
-        (whole,) = backend.tallied(HOUR, NOON)
+        (whole,) = backend.metrics.stretches(HOUR, NOON)
         assert (whole.tally.completed, whole.tally.ran) == (144, Lengths({0: 144, 40: 288}, 504.0))
         assert [row[3] for row in counted(backend, TEN, queue="images")] == [144]
-        assert [one.completed for one in backend.parts(Scope.TYPE, TEN, NOON)] == [48, 48, 48]
+        assert [one.completed for one in backend.metrics.totals(Scope.TYPE, TEN, NOON)] == [48, 48, 48]
 
     def test_race_tally_sample(self, backend: Backend) -> None:
         put(backend, queue="images")
-        assert backend.tally(NOON, [tally_of(completed=1)])
-        overlapping(backend, lambda: backend.tally(NOON, [tally_of(completed=1)]), lambda: backend.sample(NOON))
-        assert backend.sample(NOON)
-        assert [(one.tally.completed, one.queued) for one in backend.tallied(MINUTE, NOON)] == [(2, 1)]
+        assert backend.metrics.add(NOON, [tally_of(completed=1)])
+        overlapping(
+            backend, lambda: backend.metrics.add(NOON, [tally_of(completed=1)]), lambda: backend.metrics.sample(NOON)
+        )
+        assert backend.metrics.sample(NOON)
+        assert [(one.tally.completed, one.queued) for one in backend.metrics.stretches(MINUTE, NOON)] == [(2, 1)]

@@ -1,11 +1,11 @@
-"""Races: two connections at once. The package's own tests show that they fail once their guards are taken out."""
+"""Tests of races between two connections. The package's own tests show that they fail without the guards."""
 
 from __future__ import annotations
 
 import threading
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
 from jobqueue.states import JobStatus
@@ -31,7 +31,7 @@ from jobqueue.testing.contract.harness import (
 
 
 class RaceContract(Contract):
-    """What holds whoever comes first."""
+    """Tests of results that don't depend on which connection comes first."""
 
     def test_race_claim_claim(self, backend: Backend) -> None:
         put_all(backend, *(draft() for _ in range(4)))
@@ -52,7 +52,7 @@ class RaceContract(Contract):
         clock.advance(61)
         _look_once(backend, clock)
         swept, accepted = overlapping(
-            backend, lambda: backend.sweep(settle_expired), lambda: finish(backend, claim, '"late"')
+            backend, lambda: backend.sweep(settle_overdue), lambda: finish(backend, claim, '"late"')
         )
         assert len(swept.ended) == 1
         assert not accepted
@@ -64,7 +64,7 @@ class RaceContract(Contract):
         clock.advance(61)
         _look_once(backend, clock)
         accepted, _swept = overlapping(
-            backend, lambda: finish(backend, claim, '"in time"'), lambda: backend.sweep(settle_expired)
+            backend, lambda: finish(backend, claim, '"in time"'), lambda: backend.sweep(settle_overdue)
         )
         assert accepted
         assert (job(backend, claim.id).status, job(backend, claim.id).history) == (JobStatus.COMPLETED, ())
@@ -75,7 +75,7 @@ class RaceContract(Contract):
         clock.advance(61)
         _look_once(backend, clock)
         _extended, swept = overlapping(
-            backend, lambda: backend.extend([claim], LEASE), lambda: backend.sweep(settle_expired)
+            backend, lambda: backend.extend([claim], LEASE), lambda: backend.sweep(settle_overdue)
         )
         assert swept.ended == ()
         assert job(backend, claim.id).status is JobStatus.IN_PROGRESS
@@ -87,7 +87,7 @@ class RaceContract(Contract):
         clock.advance(61)
         _look_once(backend, clock)
         swept, extension = overlapping(
-            backend, lambda: backend.sweep(settle_expired), lambda: backend.extend([claim], LEASE)
+            backend, lambda: backend.sweep(settle_overdue), lambda: backend.extend([claim], LEASE)
         )
         assert len(swept.ended) == 1
         assert extension.lost + extension.skipped == (claim,)
@@ -112,16 +112,16 @@ class RaceContract(Contract):
         def enqueue(order: list[str]) -> list[list[str]]:
             ids: list[list[str]] = []
             for turn in range(3):
-                backend.get("nosuch")  # the connection is there before the race begins
+                backend.jobs.get("nosuch")  # opens the connection before the race begins
                 drafts = [draft(idempotency_key=f"{turn}-{key}") for key in order]
                 try:
                     start.wait(30)
                 except threading.BrokenBarrierError:
-                    return ids  # the other thread failed, and says how
+                    return ids  # the other thread failed and raises the error
                 try:
                     ids.append([one.id for one in backend.enqueue(drafts)])
                 except BaseException:
-                    start.abort()  # else the other thread would wait for the next turn
+                    start.abort()  # otherwise the other thread would wait for the next turn
                     raise
             return ids
 
@@ -135,7 +135,7 @@ class RaceContract(Contract):
         late: list[str] = []
 
         def claiming() -> None:
-            for _ in range(100):  # of 300 jobs, so that some are left to be taken too late
+            for _ in range(100):  # of 300 jobs, so that some remain to be taken too late
                 if not paused.is_set() and take(backend, 1):
                     claimed.release()
             assert paused.wait(30)
@@ -144,7 +144,7 @@ class RaceContract(Contract):
         def pausing() -> None:
             for _ in range(5):
                 assert claimed.acquire(timeout=30)
-            backend.pause(Scope.QUEUE, "mail")
+            backend.operator.pause(Scope.QUEUE, "mail")
             paused.set()
 
         together(claiming, claiming, pausing)
@@ -154,7 +154,7 @@ class RaceContract(Contract):
         put(backend)
         claim = take_one(backend)
         handled, refused = overlapping(
-            backend, lambda: backend.cancel([claim.id]), lambda: settle(backend, failing(claim))
+            backend, lambda: backend.operator.cancel([claim.id]), lambda: settle(backend, failing(claim))
         )
         assert (handled.done, refused) == ((claim.id,), ())
         row = job(backend, claim.id)
@@ -165,7 +165,7 @@ class RaceContract(Contract):
         claims = take(backend, 3)
         offers = [completed(claims[0]), failing(claims[1]), completed(claims[2])]
         _, turn = overlapping(
-            backend, lambda: backend.cancel([claims[0].id]), lambda: backend.cycle("me", offers, request(3))
+            backend, lambda: backend.operator.cancel([claims[0].id]), lambda: backend.cycle("me", offers, request(3))
         )
         assert (turn.refused, len(turn.claims)) == ((), 3)
         assert turn.postponed in ((), (offers[0],))
@@ -177,7 +177,9 @@ class RaceContract(Contract):
     def test_race_settle_cancel(self, backend: Backend) -> None:
         put(backend)
         claim = take_one(backend)
-        accepted, handled = overlapping(backend, lambda: finish(backend, claim), lambda: backend.cancel([claim.id]))
+        accepted, handled = overlapping(
+            backend, lambda: finish(backend, claim), lambda: backend.operator.cancel([claim.id])
+        )
         assert accepted
         assert handled.done == ()
         assert job(backend, claim.id).status is JobStatus.COMPLETED
@@ -186,14 +188,16 @@ class RaceContract(Contract):
         put(backend)
         claim = take_one(backend)
         bury(backend, claim)
-        mine, yours = overlapping(backend, lambda: backend.retry([claim.id]), lambda: backend.retry([claim.id]))
+        mine, yours = overlapping(
+            backend, lambda: backend.operator.retry([claim.id]), lambda: backend.operator.retry([claim.id])
+        )
         assert (mine.done, yours.done) == ((claim.id,), ())
 
     def test_race_purge_claim(self, backend: Backend) -> None:
         job_id = put(backend)
-        handled, claims = overlapping(backend, lambda: backend.purge([job_id]), lambda: take(backend))
+        handled, claims = overlapping(backend, lambda: backend.operator.purge([job_id]), lambda: take(backend))
         assert (handled.done, claims) == ((job_id,), [])
-        assert backend.get(job_id) is None
+        assert backend.jobs.get(job_id) is None
 
     def test_race_many_workers(self, backend: Backend) -> None:
         ids = put_all(backend, *(draft(priority=1 + place % 3) for place in range(200)))
@@ -210,7 +214,7 @@ class RaceContract(Contract):
 
 
 def _look_once(backend: Backend, clock: VirtualClock) -> None:
-    """Take the first of two looks, where the backend wants two; none of a backend that ends leases at the first."""
+    """Take the first of two looks, or nothing if the backend ends leases at the first look."""
     if backend.second_look:
-        backend.sweep(settle_expired)
+        backend.sweep(settle_overdue)
         clock.advance(backend.second_look)

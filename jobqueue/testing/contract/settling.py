@@ -1,4 +1,4 @@
-"""Settle: the first settlement of a claim wins; later ones, and those of older claims, change nothing."""
+"""Tests of settlements: the first one of a claim wins; later ones, and those of older claims, change nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jobqueue.testing.contract.harness import (
     take_one,
 )
 
-#: Every settlement that a holder who comes too late may try.
+#: Every settlement that a late holder may try.
 VERBS: list[Callable[[Claim], Settlement]] = [
     lambda claim: completed(claim, '"stale"'),
     failing,
@@ -42,7 +42,7 @@ VERBS: list[Callable[[Claim], Settlement]] = [
 
 
 class SettleContract(Contract):
-    """How an attempt ends."""
+    """Tests of how an attempt ends."""
 
     def test_completion_keeps_the_result_and_gives_the_lease_back(self, backend: Backend, clock: VirtualClock) -> None:
         put(backend)
@@ -140,12 +140,12 @@ class SettleContract(Contract):
         put(backend, max_retries=5)
         claim = take_one(backend)
         _let_it_happen(backend, clock, claim, meanwhile)
-        before = backend.get(claim.id)
+        before = backend.jobs.get(claim.id)
         assert settle(backend, verb(claim)) == (verb(claim),)
         assert backend.extend([claim], timedelta(seconds=60)).lost == (claim,)
         with pytest.raises(LeaseLost), backend.atomic():
             backend.settle_in_transaction(verb(claim))
-        assert backend.get(claim.id) == before
+        assert backend.jobs.get(claim.id) == before
 
     def test_a_foreign_claim_that_raises_no_fence_is_told_by_its_owner(self, backend: Backend) -> None:
         put(backend)
@@ -171,7 +171,7 @@ class SettleContract(Contract):
         with pytest.raises(LeaseLost, match=claim.id), backend.atomic():
             other = put(backend, "greet")
             backend.settle_in_transaction(completed(claim))
-        assert backend.get(other) is None
+        assert backend.jobs.get(other) is None
 
     def test_settling_in_a_transaction_needs_one(self, backend: Backend) -> None:
         put(backend)
@@ -180,20 +180,20 @@ class SettleContract(Contract):
 
 
 def _let_it_happen(backend: Backend, clock: VirtualClock, claim: Claim, meanwhile: str) -> None:
-    """Take the job away from its holder, in one of the ways that there are."""
+    """Take the job from its holder in one of the possible ways."""
     if meanwhile == "cancelled":
-        backend.cancel([claim.id])
+        backend.operator.cancel([claim.id])
     if meanwhile == "dead":
         bury(backend, claim)
         return
     clock.advance(61)
     assert len(sweep(backend, clock).ended) == 1
     if meanwhile == "purged":
-        assert backend.purge([claim.id]).done == (claim.id,)
+        assert backend.operator.purge([claim.id]).done == (claim.id,)
     if meanwhile in ("running", "run", "retried"):
         newer = take_one(backend, owner="me")
         if meanwhile == "run":
             assert finish(backend, newer, '"true"')
         if meanwhile == "retried":
             bury(backend, newer)
-            assert backend.retry([claim.id]).done == (claim.id,)
+            assert backend.operator.retry([claim.id]).done == (claim.id,)

@@ -1,4 +1,4 @@
-"""Watch: what a worker asks of the claims it holds and notes of them, and the transaction of an atomic handler."""
+"""Tests of what a worker asks about its claims and records for them, and of an atomic handler's transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Claim, Extension, JobRecord, Progress
 from jobqueue.states import JobStatus
@@ -35,7 +35,7 @@ LAST = '{"percent": 100}'
 
 
 def report_of(claim: Claim, text: str = '{"percent": 50}') -> Progress:
-    """Say that a claim's work is half done."""
+    """Return a report that a claim's work is half done."""
     return Progress(claim.id, claim.fence, claim.owner, text)
 
 
@@ -51,10 +51,10 @@ def _claimed_again(backend: Backend, clock: VirtualClock, claim: Claim) -> None:
 
 def _gone(backend: Backend, claim: Claim) -> None:
     assert finish(backend, claim)
-    assert backend.purge([claim.id]).done == (claim.id,)
+    assert backend.operator.purge([claim.id]).done == (claim.id,)
 
 
-#: The ways in which a claim ceases to be held.
+#: The ways in which a claim ends.
 LOSSES: dict[str, Callable[[Backend, VirtualClock, Claim], object]] = {
     "swept": _swept,
     "claimed again by its own worker": _claimed_again,
@@ -66,9 +66,9 @@ LOSSES: dict[str, Callable[[Backend, VirtualClock, Claim], object]] = {
 
 
 class WatchContract(Contract):
-    """How a worker keeps in touch with its claims."""
+    """Tests of how a worker watches its claims."""
 
-    # What became of claims
+    # Lost and cancelled claims
 
     def test_nothing_to_review_is_nothing_found(self, backend: Backend) -> None:
         assert backend.review([]) == Extension()
@@ -97,19 +97,19 @@ class WatchContract(Contract):
     def test_a_review_tells_what_an_operator_wants_stopped(self, backend: Backend) -> None:
         put_all(backend, draft(), draft(), draft())
         kept, stopped, lost = take(backend)
-        backend.cancel([stopped.id, lost.id])
+        backend.operator.cancel([stopped.id, lost.id])
         settle(backend, failing(lost))
         assert backend.review([kept, stopped, lost]) == Extension(lost=(lost,), cancelled=(stopped,))
 
     def test_a_review_writes_nothing(self, backend: Backend, clock: VirtualClock) -> None:
         put_all(backend, draft(), draft(), draft())
         claims = take(backend)
-        backend.cancel([claims[1].id])
+        backend.operator.cancel([claims[1].id])
         assert finish(backend, claims[2])
-        before = [backend.get(claim.id) for claim in claims]
+        before = [backend.jobs.get(claim.id) for claim in claims]
         clock.advance(20)
         backend.review(claims)
-        assert [backend.get(claim.id) for claim in claims] == before
+        assert [backend.jobs.get(claim.id) for claim in claims] == before
 
     def test_a_reviewed_lease_is_no_longer_for_it(self, backend: Backend, clock: VirtualClock) -> None:
         put(backend)
@@ -120,7 +120,7 @@ class WatchContract(Contract):
         assert len(sweep(backend, clock).ended) == 1
         assert backend.review([claim]).lost == (claim,)
 
-    # Who holds what
+    # Held claims
 
     def test_a_worker_can_read_what_it_holds(self, backend: Backend) -> None:
         put_all(backend, *(draft() for _ in range(5)))
@@ -142,7 +142,7 @@ class WatchContract(Contract):
         assert backend.held_by("me") == [(claim.id, again.fence)]
         assert again.fence > claim.fence
 
-    # How far they are
+    # Progress
 
     def test_progress_is_kept_for_all_to_see(self, backend: Backend, clock: VirtualClock) -> None:
         put_all(backend, draft(), draft())
@@ -207,10 +207,10 @@ class WatchContract(Contract):
         put(backend, "rare")
         held = take_one(backend, types=frozenset({"rare"}), lease=timedelta(hours=1))
         LOSSES[loss](backend, clock, claim)
-        before = backend.get(claim.id)
+        before = backend.jobs.get(claim.id)
         clock.advance(5)
         backend.progress([report_of(claim), report_of(held)])
-        assert backend.get(claim.id) == before
+        assert backend.jobs.get(claim.id) == before
         assert job(backend, held.id).progress == {"percent": 50}
 
     @pytest.mark.parametrize("change", [{"fence": 9}, {"fence": 0}, {"owner": "you"}, {"id": "nosuch"}])
@@ -229,10 +229,10 @@ class WatchContract(Contract):
         claim = take_one(backend)
         clock.advance(61)
         if backend.second_look:
-            backend.sweep(settle_expired)
+            backend.sweep(settle_overdue)
             clock.advance(backend.second_look)
         swept, _ = overlapping(
-            backend, lambda: backend.sweep(settle_expired), lambda: backend.progress([report_of(claim)])
+            backend, lambda: backend.sweep(settle_overdue), lambda: backend.progress([report_of(claim)])
         )
         assert len(swept.ended) == 1
         assert (job(backend, claim.id).status, job(backend, claim.id).progress) == (JobStatus.QUEUED, None)
@@ -241,7 +241,7 @@ class WatchContract(Contract):
         put_all(backend, draft(), draft())
         locked, free = take(backend)
         reports = [report_of(locked), report_of(free)]
-        _, left = overlapping(backend, lambda: backend.cancel([locked.id]), lambda: backend.progress(reports))
+        _, left = overlapping(backend, lambda: backend.operator.cancel([locked.id]), lambda: backend.progress(reports))
         assert left in ((), (reports[0],))
         assert job(backend, free.id).progress == {"percent": 50}
         assert backend.progress(left) == ()
@@ -269,7 +269,7 @@ class WatchContract(Contract):
             backend.on_commit(lambda: called.append("after the commit"))
             backend.settle_in_transaction(completed(claim))
             raise ZeroDivisionError
-        assert (backend.get(other), called) == (None, [])
+        assert (backend.jobs.get(other), called) == (None, [])
         assert job(backend, claim.id) == before
         assert finish(backend, claim)
 
@@ -282,7 +282,7 @@ class WatchContract(Contract):
                 dropped = put(backend, "greet")
                 raise ZeroDivisionError
             backend.settle_in_transaction(completed(claim))
-        assert backend.get(dropped) is None
+        assert backend.jobs.get(dropped) is None
         assert job(backend, kept).status is JobStatus.QUEUED
         assert job(backend, claim.id).status is JobStatus.COMPLETED
 
@@ -292,7 +292,7 @@ class WatchContract(Contract):
 
         def attempt() -> None:
             with backend.atomic_attempt():
-                assert backend.get(claim.id) is not None  # a read comes first, as in many a handler
+                assert backend.jobs.get(claim.id) is not None  # a read comes first, as in many handlers
                 backend.settle_in_transaction(completed(claim))
 
         other, _ = overlapping(backend, lambda: put(backend, "greet"), attempt)
@@ -305,7 +305,7 @@ class WatchContract(Contract):
 
         def attempt(claim: Claim) -> None:
             with backend.atomic_attempt():
-                assert backend.get(claim.id) is not None
+                assert backend.jobs.get(claim.id) is not None
                 backend.settle_in_transaction(completed(claim))
 
         overlapping(backend, lambda: attempt(mine), lambda: attempt(yours))
@@ -314,5 +314,5 @@ class WatchContract(Contract):
 
 
 def _but_progress(row: JobRecord) -> dict[str, object]:
-    """Everything that a report leaves alone."""
+    """Return everything that a report leaves alone."""
     return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in ("progress", "updated_at")}

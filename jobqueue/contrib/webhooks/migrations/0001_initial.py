@@ -1,4 +1,4 @@
-"""Endpoints, and the log of deliveries."""
+"""The endpoints and the log of deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints without a name, of which there may be several."""
+"""Endpoints without a name, any number of them."""
 
 from __future__ import annotations
 

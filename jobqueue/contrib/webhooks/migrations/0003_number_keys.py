@@ -1,4 +1,4 @@
-"""Keys that one row with the largest number does not exhaust on SQLite."""
+"""Primary keys that a row with the largest number doesn't exhaust on SQLite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retries with a pace and with another payload, and what changes of jobs that wait."""
+"""Tests of the retry with a pace or another payload, and of changes to queued jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOUR = timedelta(hours=1)
 
 
 def dead(backend: Backend, count: int = 1) -> list[str]:
-    """Make dead letters; return their ids."""
+    """Make dead letters and return their ids."""
     put_all(backend, *(draft() for _ in range(count)))
     claims = take(backend, count)
     for claim in claims:
@@ -38,15 +38,15 @@ def dead(backend: Backend, count: int = 1) -> list[str]:
 
 
 class AmendContract(Contract):
-    """What an operator may change."""
+    """Tests of what an operator may change."""
 
-    # Retried with a pace
+    # Retry with a pace
 
     def test_retries_with_a_pace_become_due_one_after_another(self, backend: Backend, clock: VirtualClock) -> None:
         ids = dead(backend, 3)
         clock.advance(100)
         order = ids[::-1]
-        assert set(backend.retry(order, after=timedelta(seconds=10), every=MINUTE).done) == set(ids)
+        assert set(backend.operator.retry(order, after=timedelta(seconds=10), every=MINUTE).done) == set(ids)
         due = [job(backend, job_id).scheduled_at - clock.now() for job_id in order]
         assert due == [timedelta(seconds=seconds) for seconds in (10, 70, 130)]
         clock.advance(10)
@@ -54,15 +54,15 @@ class AmendContract(Contract):
 
     def test_a_refused_retry_leaves_its_place_empty(self, backend: Backend) -> None:
         first, last = dead(backend, 2)
-        handled = backend.retry([first, "nosuch", last], every=MINUTE)
+        handled = backend.operator.retry([first, "nosuch", last], every=MINUTE)
         assert handled.refused == (Refusal("nosuch", "does not exist"),)
         assert [job(backend, job_id).scheduled_at for job_id in (first, last)] == [NOON, NOON + 2 * MINUTE]
 
-    # Retried with another payload
+    # Retry with another payload
 
     def test_an_edited_retry_runs_with_the_new_payload_and_keeps_the_first(self, backend: Backend) -> None:
         (job_id,) = dead(backend)
-        assert backend.retry_edited(job_id, '{"image_id": 8}', 2).done == (job_id,)
+        assert backend.operator.retry_edited(job_id, '{"image_id": 8}', 2).done == (job_id,)
         row = job(backend, job_id)
         assert (row.status, row.payload, row.payload_version, row.attempts) == ("queued", {"image_id": 8}, 2, 0)
         assert row.context == {"first": {"payload": {"image_id": 7}, "payload_version": 1}}
@@ -76,7 +76,7 @@ class AmendContract(Contract):
         for number in (8, 9):
             claim = take_one(backend)
             bury(backend, claim)
-            backend.retry_edited(claim.id, json.dumps({"image_id": number}), 1)
+            backend.operator.retry_edited(claim.id, json.dumps({"image_id": number}), 1)
         row = job(backend, claim.id)
         assert row.payload == {"image_id": 9}
         assert row.context == {"language": "de", "first": {"payload": {"image_id": 7}, "payload_version": 1}}
@@ -85,7 +85,7 @@ class AmendContract(Contract):
         put(backend, context='["de"]')
         claim = take_one(backend)
         bury(backend, claim)
-        assert backend.retry_edited(claim.id, "{}", 1).done == (claim.id,)
+        assert backend.operator.retry_edited(claim.id, "{}", 1).done == (claim.id,)
         assert job(backend, claim.id).context == {"first": {"payload": {"image_id": 7}, "payload_version": 1}}
 
     def test_what_cannot_be_retried_keeps_its_payload(self, backend: Backend) -> None:
@@ -94,33 +94,33 @@ class AmendContract(Contract):
         assert finish(backend, done)
         waiting = put(backend)
         for job_id, status in ((waiting, "queued"), (running.id, "in_progress"), (done.id, "completed")):
-            handled = backend.retry_edited(job_id, "{}", 2)
+            handled = backend.operator.retry_edited(job_id, "{}", 2)
             assert handled.done == ()
             assert f"is {status}" in handled.refused[0].reason
             row = job(backend, job_id)
             assert (row.status, row.payload, row.payload_version, row.context) == (status, {"image_id": 7}, 1, None)
-        assert backend.retry_edited("nosuch", "{}", 1).refused == (Refusal("nosuch", "does not exist"),)
+        assert backend.operator.retry_edited("nosuch", "{}", 1).refused == (Refusal("nosuch", "does not exist"),)
 
     def test_an_edit_is_refused_where_the_job_was_updated_since_it_was_looked_at(self, backend: Backend) -> None:
         put(backend)
         claim = take_one(backend)
         bury(backend, claim)
         seen = job(backend, claim.id).updated_at
-        handled = backend.retry_edited(claim.id, "{}", 1, seen - MINUTE)
+        handled = backend.operator.retry_edited(claim.id, "{}", 1, seen - MINUTE)
         assert handled.refused == (Refusal(claim.id, "has changed since it was looked at"),)
         assert job(backend, claim.id).payload == {"image_id": 7}
-        assert backend.retry_edited(claim.id, "{}", 1, seen).done == (claim.id,)
+        assert backend.operator.retry_edited(claim.id, "{}", 1, seen).done == (claim.id,)
 
     def test_an_edit_is_refused_where_a_newer_job_holds_the_unique_key(self, backend: Backend) -> None:
         put(backend, unique_key="seven")
         claim = take_one(backend)
         bury(backend, claim)
         put(backend, unique_key="seven")
-        handled = backend.retry_edited(claim.id, "{}", 1)
+        handled = backend.operator.retry_edited(claim.id, "{}", 1)
         assert handled.refused == (Refusal(claim.id, "a newer job holds its unique key 'seven'"),)
         assert (job(backend, claim.id).payload, job(backend, claim.id).context) == ({"image_id": 7}, None)
 
-    # Amended
+    # Amendment
 
     @pytest.mark.parametrize(
         ("amendment", "changed"),
@@ -141,7 +141,7 @@ class AmendContract(Contract):
         job_id = put(backend, delay=timedelta(days=1))
         before = job(backend, job_id)
         clock.advance(MINUTE)
-        assert backend.amend([job_id], amendment).done == (job_id,)
+        assert backend.operator.amend([job_id], amendment).done == (job_id,)
         after = job(backend, job_id)
         assert {name: getattr(after, name) for name in changed} == changed
         for name in {"queue", "priority", "scheduled_at", "status", "attempts", "payload", "fence"} - set(changed):
@@ -156,7 +156,7 @@ class AmendContract(Contract):
         bury(backend, stopped)
         waiting = put(backend)
         ids = [waiting, running.id, done.id, given_up, "nosuch"]
-        handled = backend.amend(ids, Amendment(queue="mail", priority=1))
+        handled = backend.operator.amend(ids, Amendment(queue="mail", priority=1))
         assert handled.done == (waiting,)
         reasons = {refusal.id: refusal.reason for refusal in handled.refused}
         assert reasons["nosuch"] == "does not exist"
@@ -165,18 +165,18 @@ class AmendContract(Contract):
 
     def test_a_job_that_was_moved_is_claimed_from_its_new_queue(self, backend: Backend) -> None:
         job_id = put(backend)
-        backend.amend([job_id], Amendment(queue="mail"))
+        backend.operator.amend([job_id], Amendment(queue="mail"))
         assert take(backend, queues=frozenset({"default"})) == []
         assert [claim.id for claim in take(backend, queues=frozenset({"mail"}))] == [job_id]
 
     def test_a_better_priority_is_claimed_first(self, backend: Backend) -> None:
         first, second = put_all(backend, draft(), draft())
-        backend.amend([second], Amendment(priority=1))
+        backend.operator.amend([second], Amendment(priority=1))
         assert [claim.id for claim in take(backend)] == [second, first]
 
     def test_a_job_put_off_is_not_claimed_before_its_time(self, backend: Backend, clock: VirtualClock) -> None:
         job_id = put(backend)
-        backend.amend([job_id], Amendment(scheduled_at=NOON + HOUR))
+        backend.operator.amend([job_id], Amendment(scheduled_at=NOON + HOUR))
         assert take(backend) == []
         clock.advance(HOUR)
         assert take_one(backend).id == job_id
@@ -184,7 +184,7 @@ class AmendContract(Contract):
     def test_a_job_run_now_is_claimed_at_once(self, backend: Backend) -> None:
         job_id = put(backend, delay=timedelta(days=1))
         assert take(backend) == []
-        backend.amend([job_id], Amendment(now=True))
+        backend.operator.amend([job_id], Amendment(now=True))
         assert take_one(backend).id == job_id
 
     # Races
@@ -193,7 +193,7 @@ class AmendContract(Contract):
         job_id = put(backend)
         handled, claims = overlapping(
             backend,
-            lambda: backend.amend([job_id], Amendment(queue="mail")),
+            lambda: backend.operator.amend([job_id], Amendment(queue="mail")),
             lambda: take(backend, queues=frozenset({"default"})),
         )
         assert (handled.done, claims) == ((job_id,), [])
@@ -203,7 +203,9 @@ class AmendContract(Contract):
     def test_race_claim_amend(self, backend: Backend) -> None:
         job_id = put(backend)
         claims, handled = overlapping(
-            backend, lambda: take(backend, 1), lambda: backend.amend([job_id], Amendment(queue="mail", priority=1))
+            backend,
+            lambda: take(backend, 1),
+            lambda: backend.operator.amend([job_id], Amendment(queue="mail", priority=1)),
         )
         assert ([claim.id for claim in claims], handled.done) == ([job_id], ())
         row = job(backend, job_id)
@@ -214,8 +216,8 @@ class AmendContract(Contract):
         (job_id,) = dead(backend)
         mine, yours = overlapping(
             backend,
-            lambda: backend.retry_edited(job_id, '{"image_id": 8}', 1),
-            lambda: backend.retry_edited(job_id, '{"image_id": 9}', 1),
+            lambda: backend.operator.retry_edited(job_id, '{"image_id": 8}', 1),
+            lambda: backend.operator.retry_edited(job_id, '{"image_id": 9}', 1),
         )
         assert (mine.done, yours.done) == ((job_id,), ())
         row = job(backend, job_id)
