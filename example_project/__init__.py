@@ -1,1 +1,1 @@
-"""A small Django project with a queue in it."""
+"""A small Django project with a queue."""

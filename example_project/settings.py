@@ -76,19 +76,19 @@ DATABASES = {"default": {"CONN_MAX_AGE": 60} | (POSTGRES if POSTGRES["NAME"] els
 # With EXAMPLE_EMBEDDED=1, runserver or gunicorn alone runs the jobs too.
 JOBQUEUE = {"EMBEDDED": os.environ.get("EXAMPLE_EMBEDDED") == "1"}
 
-#: What the offline ports keep, beside the database that it belongs to.
+#: The files of the offline ports, beside the database that they belong to.
 NETWORK = Path(os.environ.get("EXAMPLE_NETWORK") or BASE_DIR / f"{DATABASES['default']['NAME']}-network")
 
 CAPTURE: dict[str, Any] = {
-    # Who posts events must know it; "" lets everybody who reaches the server.
+    # The token that senders of events must know. "" lets everyone in who reaches the server.
     "TOKEN": os.environ.get("EXAMPLE_CAPTURE_TOKEN", ""),
-    # The assistant: "rules:", which needs no network, or the address of a Messages API, and where its key is found.
+    # The assistant: "rules:", which needs no network, or the URL of a Messages API; and the reference to its key.
     "ASSISTANT": os.environ.get("EXAMPLE_ASSISTANT", "rules:"),
     "ASSISTANT_MODEL": os.environ.get("EXAMPLE_ASSISTANT_MODEL", "claude-sonnet-4-5"),
     "ASSISTANT_KEY_REF": "env:ANTHROPIC_API_KEY",
-    # Of learnings less certain than this, none is kept.
+    # Learnings below this confidence aren't kept.
     "MIN_CONFIDENCE": 0.6,
-    # The first is for new uploads; the others are still accepted from jobs that were enqueued when they were first.
+    # The first one is for new uploads. The others are still accepted from jobs that were enqueued with them.
     "STORES": [os.environ.get("EXAMPLE_STORE", f"file:{NETWORK}/store")],
     "CHAINS": [
         {
@@ -97,10 +97,10 @@ CAPTURE: dict[str, Any] = {
             "private_key_ref": os.environ.get("EXAMPLE_KEY_REF", "local:ledger"),
         }
     ],
-    # How many seconds a block is given before somebody looks again.
+    # Seconds to wait for a block before the next look.
     "CONFIRM_EVERY": float(os.environ.get("EXAMPLE_CONFIRM_EVERY", "5")),
     "KEYS": NETWORK / "keys",
-    # What stands behind each scheme of an endpoint. The HTTP ones need the extra "example".
+    # The implementation for each scheme of an endpoint. The HTTP ones need the extra "example".
     "PORTS": {
         "assistant": {
             "rules": "example_project.capture.ports.assistant_rules.RuleAssistant",
@@ -121,9 +121,9 @@ CAPTURE: dict[str, Any] = {
 }
 
 CHORES: dict[str, Any] = {
-    # Where the answers to prompts go.
+    # The folder for the answers to prompts.
     "RESULTS": NETWORK / "results",
-    # None is AWS itself.
+    # None: AWS itself.
     "AWS_ENDPOINT": os.environ.get("EXAMPLE_AWS_ENDPOINT"),
     "AWS_REGION": os.environ.get("EXAMPLE_AWS_REGION", "eu-central-1"),
 }

@@ -1,4 +1,4 @@
-"""The example project's addresses: the door for events, the admin, and a way to it."""
+"""The URLs of the example project: the capture view, the admin, and a redirect to it."""
 
 from __future__ import annotations
 

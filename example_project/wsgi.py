@@ -1,4 +1,4 @@
-"""What a web server runs: ``gunicorn example_project.wsgi``."""
+"""The WSGI application: ``gunicorn example_project.wsgi``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What was said in a conversation: cleaned before it is stored, examined, learnt from, and published for good."""
+"""The capture of conversations: sanitised before they are stored, checked, learnt from, and published."""

@@ -1,6 +1,6 @@
-"""The pipeline in the admin: conversations, what was taken out of them, learnings and uploads, as they move.
+"""The pipeline in the admin: conversations, findings, learnings and uploads.
 
-All of it is the pipeline's own; people look, search, and delete what somebody asks to have deleted.
+Only the pipeline writes these rows. Users look at them, search them, and delete them on request.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ else:
 
 
 class ReadOnly:
-    """Rows that only jobs write."""
+    """A base for rows that only jobs write."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody adds by hand."""
+        """Rows are never added by hand."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes by hand."""
+        """Rows are never changed by hand."""
         return False
 
 
@@ -60,7 +60,7 @@ class ConversationAdmin(ReadOnly, _ConversationAdmin):
     inlines = [MessageInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
-        """Count with the list, not row by row."""
+        """Count in the list's query instead of row by row."""
         counted = super().get_queryset(request)
         return counted.annotate(
             message_count=Count("messages", distinct=True), removed_count=Count("sanitization_entries", distinct=True)
@@ -68,23 +68,23 @@ class ConversationAdmin(ReadOnly, _ConversationAdmin):
 
     @admin.display(description="messages", ordering="message_count")
     def message_count(self, row: Any) -> int:
-        """Say how many messages there are."""
+        """Return the number of messages."""
         return int(row.message_count)
 
     @admin.display(description="taken out", ordering="removed_count")
     def removed_count(self, row: Any) -> int:
-        """Say how many stretches were taken out."""
+        """Return the number of removed passages."""
         return int(row.removed_count)
 
     @admin.display(description="jobs")
     def jobs(self, row: Conversation) -> SafeString:
-        """Lead to the jobs that were enqueued for it."""
+        """Return a link to the jobs of this conversation."""
         return _jobs_of("conversation_id", row.pk)
 
 
 @admin.register(SanitizationEntry)
 class SanitizationEntryAdmin(ReadOnly, _EntryAdmin):
-    """What was taken out, by whom."""
+    """Removed passages, with the detector that found them."""
 
     list_display = ["id", "category", "detector", "confidence", "replacement", "created_at"]
     list_filter = ["detector", "category"]
@@ -94,7 +94,7 @@ class SanitizationEntryAdmin(ReadOnly, _EntryAdmin):
 
 @admin.register(Learning)
 class LearningAdmin(ReadOnly, _LearningAdmin):
-    """Learnings, which can be searched for words, and how far each has come."""
+    """Learnings, with a full-text search and the status of their upload."""
 
     list_display = ["title", "category", "confidence", "tags", "upload_status", "created_at", "jobs"]
     list_filter = ["category", "upload__status"]
@@ -104,18 +104,18 @@ class LearningAdmin(ReadOnly, _LearningAdmin):
 
     @admin.display(description="upload", ordering="upload__status")
     def upload_status(self, row: Learning) -> str:
-        """Say how far the upload is."""
+        """Return the status of the upload."""
         return row.upload.get_status_display() if hasattr(row, "upload") else "not begun"
 
     @admin.display(description="jobs")
     def jobs(self, row: Learning) -> SafeString:
-        """Lead to the jobs that were enqueued for it."""
+        """Return a link to the jobs of this learning."""
         return _jobs_of("learning_id", row.pk)
 
 
 @admin.register(Upload)
 class UploadAdmin(ReadOnly, _UploadAdmin):
-    """Uploads, the newest first. None is deleted: its learning would be published a second time."""
+    """Uploads, the newest first. They can't be deleted, because their learnings would be published again."""
 
     list_display = ["learning", "status", "ipfs_cid", "chain_nonce", "chain_tx_hash", "block", "confirmed_at"]
     list_filter = ["status"]
@@ -124,7 +124,7 @@ class UploadAdmin(ReadOnly, _UploadAdmin):
     ordering = ["-id"]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes."""
+        """Uploads are never deleted."""
         return False
 
 

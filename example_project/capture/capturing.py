@@ -1,4 +1,4 @@
-"""An event becomes rows and a job, in one transaction; what is private stays behind."""
+"""The storage of an event as rows and a job in one transaction, without private data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Contradiction(Exception):
 
 @dataclass(frozen=True)
 class Captured:
-    """What the sender is told. ``created`` is false where the same event was captured before."""
+    """The result for the sender. ``created`` is false if the same event was captured before."""
 
     conversation_id: str
     created: bool
@@ -30,10 +30,10 @@ class Captured:
 
 
 def capture(event: Event) -> Captured:
-    """Sanitise an event, and store it with the job that goes on with it: both, or neither.
+    """Sanitise an event, and store it together with its first job.
 
-    Everything is made ready before the transaction begins, for on SQLite a transaction that writes keeps all others
-    waiting. Raises Contradiction.
+    Everything is prepared before the transaction begins, because a writing transaction blocks all other writers on
+    SQLite. Raises Contradiction.
     """
     clean = [sanitise(said.content) for said in event.messages]
     fingerprint, removed = _fingerprint(event), sum(len(one.findings) for one in clean)
@@ -56,7 +56,7 @@ def capture(event: Event) -> Captured:
                 message_ids=[message.pk for message in messages],
                 sanitization_version=VERSION,
             )
-            if not receipt.created:  # of a conversation that was deleted; keys outlive it
+            if not receipt.created:  # the conversation was deleted, but its key remains
                 raise Contradiction(conversation.pk)
     except IntegrityError:
         earlier = Conversation.objects.filter(pk=event.conversation_id).first()

@@ -1,4 +1,4 @@
-"""What the capture view takes: one conversation as a hook reports it, in JSON."""
+"""The request of the capture view: one conversation, as a hook reports it in JSON."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pydantic_core import ErrorDetails
 
 from example_project.capture.models import new_id
 
-#: More than this is no conversation; the view reads no further.
+#: The longest event. The view reads no further.
 MAX_BODY_BYTES = 1_000_000
 _ULID = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
 class Said(BaseModel):
-    """One message, raw. It lives in memory only, for as long as it takes to sanitise it."""
+    """One raw message. It is only kept in memory, until it is sanitised."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -31,7 +31,7 @@ class Said(BaseModel):
 
 
 class Event(BaseModel):
-    """A conversation. A sender that names it can send it again, and it is captured once."""
+    """A conversation. A sender that gives it an id can send it again; it is captured once."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -41,12 +41,12 @@ class Event(BaseModel):
 
 
 def problems(error: ValidationError) -> list[dict[str, str]]:
-    """Say what is wrong with an event and where, without what was given."""
+    """Return what is wrong with an event and where, without its values."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     return [{"field": ".".join(_place(one)), "problem": one["msg"]} for one in found[:20]]
 
 
 def _place(problem: ErrorDetails) -> list[str]:
-    """Say where it is; of a field that has no place in an event the name is the sender's, and may be anything."""
+    """Return the path of an error. Names of unknown fields are the sender's, so they are left out."""
     known = problem["loc"][:-1] if problem["type"] == "extra_forbidden" else problem["loc"]
     return list(map(str, known))

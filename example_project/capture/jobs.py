@@ -1,6 +1,6 @@
-"""The pipeline, from a captured conversation to published learnings. Each job enqueues the next with its completion.
+"""The pipeline from a captured conversation to published learnings. Each job enqueues the next one.
 
-All three run at least once, so each looks first how far it was.
+All three jobs run at least once, so each first checks what was already done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Ulid = Annotated[str, Field(pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
 
 
 class SanitizeAIValidation(BaseModel):
-    """Messages whose shapes are clean, to be read once more for what only a reader sees."""
+    """Messages without data of known shapes, to be checked for what only a reader finds."""
 
     conversation_id: Ulid
     message_ids: list[Ulid]
@@ -32,7 +32,7 @@ class SanitizeAIValidation(BaseModel):
 
 
 class ExtractLearning(BaseModel):
-    """A validated conversation, and what is wanted of it."""
+    """A validated conversation, and the wanted categories of learnings."""
 
     conversation_id: Ulid
     min_confidence: Annotated[float, Field(ge=0.0, le=1.0)]
@@ -40,7 +40,7 @@ class ExtractLearning(BaseModel):
 
 
 class MineUpload(BaseModel):
-    """A learning, and where it goes: endpoints, and the reference to a key."""
+    """A learning and its destination: endpoints, and the reference to a key."""
 
     learning_id: Ulid
     ipfs_endpoint: str
@@ -49,7 +49,7 @@ class MineUpload(BaseModel):
 
 @job(priority=1, max_retries=3, timeout=60, discard_on=(Conversation.DoesNotExist,))
 def sanitize_ai_validation(payload: SanitizeAIValidation, ctx: JobContext) -> dict[str, object]:
-    """Have the sanitised messages read once more, then have learnings drawn from them."""
+    """Let the assistant check the sanitised messages, then enqueue the extraction of learnings."""
     conversation = Conversation.objects.get(pk=payload.conversation_id)
     result: dict[str, object] = {"skipped": True, "reason": "already-validated"}
     if conversation.status == Conversation.Status.CAPTURED:
@@ -69,7 +69,7 @@ def sanitize_ai_validation(payload: SanitizeAIValidation, ctx: JobContext) -> di
 
 @job(priority=5, max_retries=3, timeout=120, discard_on=(Conversation.DoesNotExist,))
 def extract_learning(payload: ExtractLearning, ctx: JobContext) -> dict[str, int]:
-    """Draw learnings from a conversation, and have each published."""
+    """Extract learnings from a conversation, and enqueue the publication of each."""
     conversation = Conversation.objects.get(pk=payload.conversation_id)
     if conversation.status == Conversation.Status.LEARNED:
         kept = conversation.metadata["learning_ids"]
@@ -89,7 +89,7 @@ def extract_learning(payload: ExtractLearning, ctx: JobContext) -> dict[str, int
 
 @job(priority=10, max_retries=5, timeout=120, discard_on=(Learning.DoesNotExist,), editable=False)
 def mine_upload(payload: MineUpload, ctx: JobContext) -> dict[str, object]:
-    """Publish a learning: store it, send a transaction, wait for its block. Whoever comes later goes on from there."""
+    """Publish a learning: store it, send a transaction, and wait for its block. Later attempts continue from there."""
     found = Learning.objects.get(pk=payload.learning_id)
     with outside():
         store, chain = ports.open_store(payload.ipfs_endpoint), ports.open_chain(payload.chain_config)
@@ -99,7 +99,7 @@ def mine_upload(payload: MineUpload, ctx: JobContext) -> dict[str, object]:
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Tell the queue what an answer from outside means. Any other error is tried again by the job's policy."""
+    """Translate errors of outside services for the queue. Other errors are retried by the job's policy."""
     try:
         yield
     except Busy as busy:

@@ -1,4 +1,4 @@
-"""Lessons become learnings: those one may be sure of, each once, whoever said it first."""
+"""The step from lessons to learnings: the certain ones, each once, no matter who said it first."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from example_project.capture.merging import Merged
 from example_project.capture.models import Conversation, Learning
 from example_project.capture.ports.assistant import Lesson
 from jobqueue.clock import SYSTEM
 
 
 def keep(conversation: Conversation, lessons: Iterable[Lesson]) -> list[str]:
-    """Store lessons that nobody has stored, and remember the learnings of the conversation; return their ids.
+    """Store new lessons, record the conversation's learnings, and return their ids.
 
-    Two conversations that teach the same at the same time make one learning: the database refuses the second. Of two
-    attempts at one conversation the first counts, so that each learning belongs to an attempt that has it published.
+    If two conversations teach the same thing at once, there is one learning, because the database refuses the second.
+    Of two attempts at one conversation the first counts, so that each learning belongs to the attempt that publishes
+    it.
     """
     lesson_by_hash = {_dedupe_hash(lesson): lesson for lesson in lessons}
-    # In one order for all, else two conversations that teach the same could wait for each other.
+    # In a fixed order, because otherwise two conversations with the same lessons could deadlock.
     drafts = [_learning(conversation, lesson, digest) for digest, lesson in sorted(lesson_by_hash.items())]
     rows = Conversation.objects.filter(pk=conversation.pk)
     with transaction.atomic():
         if not rows.exclude(status=Conversation.Status.LEARNED).update(
             status=Conversation.Status.LEARNED,
-            metadata=conversation.metadata | {"learning_ids": []},
+            metadata=Merged("metadata", {"learning_ids": []}),
             updated_at=SYSTEM.now(),
         ):
             return list(rows.get().metadata["learning_ids"])
@@ -34,7 +36,7 @@ def keep(conversation: Conversation, lessons: Iterable[Lesson]) -> list[str]:
             kept = list(
                 Learning.objects.filter(dedupe_hash__in=lesson_by_hash).order_by("id").values_list("id", flat=True)
             )
-            rows.update(metadata=conversation.metadata | {"learning_ids": kept})
+            rows.update(metadata=Merged("metadata", {"learning_ids": kept}))
             return kept
     return []
 

@@ -1,4 +1,4 @@
-"""What the pipeline keeps, under the names that other programs know: nothing here has ever held raw text."""
+"""The pipeline's tables, under names that other programs know. They never contain raw text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ulid import ULID
 
 
 def new_id() -> str:
-    """Make a ULID."""
+    """Return a new ULID."""
     return str(ULID())
 
 
 class Conversation(models.Model):
-    """A conversation, and how far the pipeline is with it. ``metadata`` says when, for programs that look there."""
+    """A conversation and its stage in the pipeline. ``metadata`` has the times, for programs that look there."""
 
     class Status(models.TextChoices):
         """The stages, in order."""
@@ -38,7 +38,7 @@ class Conversation(models.Model):
 
 
 class Message(models.Model):
-    """What somebody said, without what was private in it."""
+    """A message without private data."""
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
@@ -60,10 +60,10 @@ class Message(models.Model):
 
 
 class SanitizationEntry(models.Model):
-    """One stretch that was taken out of a message: its kind and a keyed hash of it, from which nobody can guess it."""
+    """A passage removed from a message: its kind, and a keyed hash, from which it can't be guessed."""
 
     class Detector(models.TextChoices):
-        """Who found it."""
+        """The detector that found it."""
 
         RULES = "rules", "rules"
         AI = "ai", "AI"
@@ -87,7 +87,7 @@ class SanitizationEntry(models.Model):
 
 
 class Learning(models.Model):
-    """Something worth keeping beyond the conversation it comes from. Two that say the same are one."""
+    """A lesson worth keeping beyond its conversation. Two learnings never have the same content."""
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT, related_name="learnings")
@@ -108,14 +108,14 @@ class Learning(models.Model):
 
 
 class Upload(models.Model):
-    """How far a learning is on its way into the network.
+    """The progress of a learning's publication.
 
-    The signed transaction is stored before it is sent. Whoever goes on after a crash sends the very same one, and a
-    chain takes the same transaction once.
+    The signed transaction is stored before it is sent. An attempt after a crash sends the same transaction, which a
+    chain accepts once.
     """
 
     class Status(models.TextChoices):
-        """The stages, in order; a learning that has no upload has not begun."""
+        """The stages, in order. A learning without an upload hasn't begun."""
 
         IPFS_UPLOADED = "ipfs_uploaded", "stored"
         TX_SUBMITTED = "tx_submitted", "transaction sent"

@@ -1,7 +1,7 @@
-"""Private data of known shapes, taken out of a text before anything stores it. Pure: text in, text and findings out.
+"""The removal of private data of known shapes from a text before it is stored. Pure.
 
-Each pattern moves past what it has looked at, or looks at a bounded stretch, so that no text makes one quadratic. What
-needs more than a shape, a check digit or the range of a number, is judged by a function.
+Each pattern moves past what it has matched or scans a bounded length, so no text takes quadratic time. Functions check
+what a shape can't express, such as check digits and ranges of numbers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: Stored with each message, so that it is known which rules it has seen.
-VERSION = "1"
+#: Stored with each message, to record which rules were applied.
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One stretch of private data. ``original`` is for hashing and judging; nobody stores it."""
+    """One passage of private data. ``original`` is for hashing and checking, and is never stored."""
 
     category: str
     replacement: str
@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """A text that may be stored, and what was taken out of it."""
+    """A text that may be stored, and the removed passages."""
 
     text: str
     findings: tuple[Finding, ...]
@@ -34,9 +34,9 @@ class Sanitised:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A category and its shape. The group ``private`` is what goes, or all of it where the shape has no such group.
+    """A category and its pattern. The group ``private`` is removed, or the whole match if there is no such group.
 
-    No text has the shape that has none of its ``signs``, and it takes a pattern a hundred times as long to find out.
+    Texts without any of its ``signs`` can't match, and checking for signs is a hundred times as fast as the pattern.
     """
 
     category: str
@@ -46,12 +46,12 @@ class Rule:
 
     @property
     def replacement(self) -> str:
-        """What stands in its place."""
+        """Return the placeholder for a removed passage."""
         return f"[{self.category.upper()}]"
 
 
 def sanitise(text: str) -> Sanitised:
-    """Take out what any rule finds, one rule after the other."""
+    """Remove everything that the rules find, one rule after the other."""
     findings: list[Finding] = []
     for rule in RULES:
         if any(sign in text for sign in rule.signs):
@@ -73,27 +73,35 @@ def _apply(rule: Rule, text: str, findings: list[Finding]) -> str:
     return rule.pattern.sub(replaced, text)
 
 
-# What a shape alone does not tell
+# Checks beyond the shape
 
 
 def _is_card(text: str) -> bool:
-    """Whether a number has the length and the beginning of a payment card's, and its check digit."""
+    """Return whether a number has the length, prefix and check digit of a payment card."""
     digits = [int(digit) for digit in text if digit.isdecimal()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return digits[0] in (2, 3, 4, 5, 6) and len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _is_address(text: str) -> bool:
-    """Whether it is an IP address that tells of somebody; every machine calls itself 127.0.0.1."""
+    """Return whether an IP address may identify a person; 127.0.0.1 doesn't."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_unspecified) and (found.version == 4 or any(map(str.isdecimal, text)))
+    if found.is_loopback or found.is_unspecified or text.endswith(".0.0.0"):  # nobody's, or a version
+        return False
+    return found.version == 4 or any(map(str.isdecimal, text))
+
+
+def _is_account(text: str) -> bool:
+    """Whether the check digits of a bank account are right."""
+    letters = "".join(filter(str.isalnum, text)).upper()
+    return int("".join(str(int(letter, 36)) for letter in letters[4:] + letters[:4])) % 97 == 1
 
 
 def _is_phone(text: str) -> bool:
-    """Whether a number has as many digits as telephones have, and is neither a date nor an amount."""
+    """Return whether a number has as many digits as a telephone number, and isn't a date or an amount."""
     digits = list(filter(str.isdecimal, text))
     count = len(digits)
     if text.startswith("+"):
@@ -104,7 +112,7 @@ def _is_phone(text: str) -> bool:
 
 
 def _is_left(text: str) -> bool:
-    """Whether no other rule has taken it out."""
+    """Return whether no other rule has removed it."""
     return not text.startswith("[")
 
 
@@ -113,11 +121,27 @@ def _is_home(name: str) -> bool:
 
 
 def _says_something(text: str) -> bool:
-    """Whether what is assigned may be a secret: no placeholder, no name of a variable, and not too short."""
+    """Return whether an assigned value may be a secret: no placeholder, no variable's name, and not too short."""
     return len(text) >= 6 and not _PLACEHOLDER.fullmatch(text)
 
 
-_NORTH_AMERICAN = re.compile(r"(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}")
+def _is_phrase(text: str) -> bool:
+    """Whether what is assigned in quotes may be a secret: blanks in it or not, but no sentence about one."""
+    return _says_something(text) and not _SENTENCE.fullmatch(text)
+
+
+def _is_random(text: str) -> bool:
+    """Whether a session's id looks drawn by lot: names of things have hardly a digit."""
+    return sum(map(str.isdecimal, text)) > 1 and not _PLACEHOLDER.fullmatch(text)
+
+
+#: What stands between the digits of a number, also where it keeps them on one line.
+_BLANK, _HYPHEN = " \u00a0\u2007\u2009\u202f", "\u2011-"
+_NORTH_AMERICAN = re.compile(
+    rf"(?:1[{_BLANK}.{_HYPHEN}])?(?:\([2-9][0-9]{{2}}\)[{_BLANK}]?|[2-9][0-9]{{2}}[{_BLANK}.{_HYPHEN}])"
+    rf"[2-9][0-9]{{2}}[{_BLANK}.{_HYPHEN}][0-9]{{4}}"
+)
+_SENTENCE = re.compile(r"[A-Z][a-z]* .*[.!?]", re.DOTALL)
 _PLACEHOLDER = re.compile(
     r"[<\[{].*|\$(?:[{(].*|\w+)|%(?:[({].*|\w+%?)|\*+|\.+|x[x*-]*|[a-z_.]+[(\[].*"
     r"|(?:none|null|true|false|undefined|changeme|example|required|optional|string)"
@@ -125,7 +149,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-# The rules. What holds others inside comes first: a key may look as if it held a telephone number.
+# The rules. Those that can contain others come first: a key may seem to contain a telephone number.
 
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}-----|\Z)", re.DOTALL
@@ -142,48 +166,108 @@ _TOKEN = re.compile(
     r")"
 )
 _BEARER = re.compile(r"\b(?i:Bearer|Basic)[ \t]{1,4}(?P<private>[A-Za-z0-9._~+/-]{12,}+=*+)")
-_ASSIGNED = re.compile(
+_BEFORE_ASSIGNED = (
     r"(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|private[_-]?key|access[_-]?key|account[_-]?key)"
-    r"[\"']?\s{0,3}+(?:=>|:=|[:=])\s{0,3}+[\"']?(?P<private>[^\s\"',;&)}]{6,}+)",
+    r"[\"']?\s{0,3}+(?:=>|:=|[:=])\s{0,3}+"
+)
+_SECRET_IN_QUOTES = re.compile(
+    rf"{_BEFORE_ASSIGNED}(?P<quote>[\"'])(?P<private>(?:(?!(?P=quote))[^\n]){{6,200}}+)(?P=quote)", re.IGNORECASE
+)
+_ASSIGNED = re.compile(rf"{_BEFORE_ASSIGNED}[\"']?(?P<private>[^\s\"',;&)}}]{{6,}}+)", re.IGNORECASE)
+_SESSION = re.compile(
+    r"(?:sess(?:ion)?(?:[_-]?(?:id|key))?|(?<![a-z])sid)[\"']?\s{0,3}+[:=]\s{0,3}+[\"']?"
+    r"(?P<private>[A-Za-z0-9%._+/-]{16,}+=*+)",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"://[^\s/:@\"']*+:(?P<private>[^\s/@\"']++)(?=@)")
+# A password may hold an @ of its own: the host begins behind the last one.
+_IN_URL = re.compile(r"://[^\s/:@\"']*+:(?P<private>[^\s/@\"']++(?:@[^\s/@\"',;]++)*)(?=@)")
 _EMAIL = re.compile(
     r"(?<![\w.+%-])[\w.+%-]++@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}"
     r"(?:xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,24}|[^\W\d_]{2,24})"
 )
 _HOME = re.compile(
     r"(?:(?<![\w.~-])(?:/var)?/home/|(?:(?<![\w.~-])|/mnt/[a-z])/Users/|[A-Za-z]:[\\/]{1,4}(?i:Users)[\\/]{1,4})"
-    r"(?P<private>\w[\w.@-]{0,63}(?:(?: [\w.@-]{1,63}){1,3}(?=\\))?)"  # a name with blanks ends where the folder does
+    r"(?P<private>\w[\w.@-]{0,63}(?:(?: [\w.@-]{1,63}){1,3}(?=\\))?)"  # a name with spaces ends with the folder
 )
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4 = re.compile(rf"(?<![\w.-])(?:{_OCTET}\.){{3}}{_OCTET}(?![\w-])(?!\.[0-9])")
+# A version may have four parts, too.
+_NO_VERSION = "".join(
+    f"(?<!{before})"
+    for before in (
+        "ersion ",
+        "ersion: ",
+        "ersion=",
+        "ersion = ",
+        'ersion": "',
+        "elease ",
+        "==",
+        ">=",
+        "<=",
+        "~=",
+        "Chrome/",
+    )
+)
+_IPV4 = re.compile(rf"(?<![\w.-])(?=[0-9]){_NO_VERSION}(?:{_OCTET}\.){{3}}{_OCTET}(?![\w-])(?!\.[0-9])")
 _IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{2,39}+(?:(?<=:)[0-9.]{7,15}+)?(?![\w:])")
-_CARD = re.compile(r"(?<![0-9A-Za-z_.+-])[0-9](?:[ -]?[0-9]){12,18}(?![0-9A-Za-z_]|[.-][0-9])")
-# What stands beside a card is often a number, too: the month and year in which it ends, or its check number.
+# By the length that a country's accounts have.
+_ACCOUNT = re.compile(
+    r"(?<![0-9A-Za-z_+-])(?=[A-Z]{2}[0-9]{2})(?:"
+    + "|".join(
+        rf"(?:{countries})[0-9]{{2}}(?:[{_BLANK}{_HYPHEN}]?[0-9A-Z]){{{length - 4}}}"
+        for length, countries in {
+            15: "NO",
+            16: "BE",
+            18: "DK|FI|FK|FO|GL|NL|SD",
+            19: "MK|SI",
+            20: "AT|BA|EE|KZ|LT|LU|MN|XK",
+            21: "CH|HR|LI|LV",
+            22: "BG|BH|CR|DE|GB|GE|IE|ME|RS|VA",
+            23: "AE|GI|IL|IQ|OM|SO|TL",
+            24: "AD|CZ|ES|MD|PK|RO|SA|SE|SK|TN|VG",
+            25: "LY|PT|ST",
+            26: "IS|TR",
+            27: "BI|DJ|FR|GR|IT|MC|MR|SM",
+            28: "AL|AZ|BY|CY|DO|GT|HN|HU|LB|NI|PL|SV",
+            29: "BR|EG|PS|QA|UA",
+            30: "JO|KW|MU|YE",
+            31: "MT|SC",
+            32: "LC",
+            33: "RU",
+        }.items()
+    )
+    + r")(?![0-9A-Za-z_])",
+    re.IGNORECASE,
+)
+_CARD = re.compile(rf"(?<![0-9A-Za-z_.+-])[0-9](?:[{_BLANK}{_HYPHEN}]?[0-9]){{12,18}}(?![0-9A-Za-z_]|[.-][0-9])")
+# Numbers beside a card: its expiry date or its check number.
 _CARD_IN_GROUPS = re.compile(
-    r"(?<![0-9A-Za-z_.+-])(?:[0-9]{13,19}|[0-9]{4}(?:[ -][0-9]{4}){3}|[0-9]{4}[ -][0-9]{6}[ -][0-9]{5})"
+    rf"(?<![0-9A-Za-z_.+-])(?:[0-9]{{13,19}}|[0-9]{{4}}(?:[{_BLANK}{_HYPHEN}][0-9]{{4}}){{3}}"
+    rf"|[0-9]{{4}}[{_BLANK}{_HYPHEN}][0-9]{{6}}[{_BLANK}{_HYPHEN}][0-9]{{5}})"
     r"(?![0-9A-Za-z_]|[.-][0-9])"
 )
-# Dates come first, so that none becomes the beginning of a telephone number.
+# Dates come first, so that none is taken for the beginning of a telephone number.
 _PHONE = re.compile(
     r"(?<![\w.+/#$€£=-])(?:"
     r"(?:[12][0-9]{3}[./-][0-9]{1,2}[./-][0-9]{1,2}|[0-9]{1,2}[./-][0-9]{1,2}[./-][12][0-9]{3})(?![0-9])"
     rf"|(?P<private>{_NORTH_AMERICAN.pattern}(?![\w%-])"
-    # No longer than a number may be, so that it does not take the next one along and is refused with it.
-    r"|(?:\+[0-9](?:[ ()./-]{0,3}[0-9]){6,14}|(?<!:)\(?[0-9](?:[ ()./-]{0,3}[0-9]){6,13})(?![\w%]|[.,:-][0-9])))"
+    # Limited to a number's length, so that it doesn't include the next number and fail with it.
+    rf"|(?:\+[0-9](?:[{_BLANK}()./{_HYPHEN}]{{0,3}}[0-9]){{6,14}}"
+    rf"|(?<!:)\(?[0-9](?:[{_BLANK}()./{_HYPHEN}]{{0,3}}[0-9]){{6,13}})(?![\w%]|[.,:-][0-9])))"
 )
 
 RULES = (
     Rule("key", _PRIVATE_KEY),
     Rule("key", _TOKEN),
     Rule("key", _BEARER),
+    Rule("key", _SECRET_IN_QUOTES, _is_phrase, signs=('"', "'")),
     Rule("key", _ASSIGNED, _says_something, signs=(":", "=")),
+    Rule("key", _SESSION, _is_random, signs=("sess", "SESS", "Sess", "sid", "SID")),
     Rule("key", _IN_URL, _is_left),
     Rule("email", _EMAIL, signs=("@",)),
     Rule("home", _HOME, _is_home, signs=("/", "\\")),
     Rule("ip", _IPV4, _is_address, signs=(".",)),
     Rule("ip", _IPV6, _is_address, signs=(":",)),
+    Rule("account", _ACCOUNT, _is_account),
     Rule("card", _CARD, _is_card),
     Rule("card", _CARD_IN_GROUPS, _is_card),
     Rule("phone", _PHONE, _is_phone),

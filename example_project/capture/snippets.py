@@ -1,4 +1,4 @@
-"""How it is remembered what was taken out of a message: its kind, who found it, and a hash that gives nothing away."""
+"""The record of what was removed from a message: its kind, its finder, and a hash that reveals nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from django.utils.crypto import salted_hmac
 
 from example_project.capture.models import Message, SanitizationEntry
 
-#: Of one conversation so many snippets are logged at a time. A megabyte can hold a hundred thousand, and a transaction
-#: that writes a row for each would keep everybody else waiting for many seconds. All of them are taken out.
+#: The most snippets logged for a conversation. A megabyte can contain a hundred thousand, and a transaction with a row
+#: for each would block others for many seconds. All of them are removed from the messages.
 MOST_LOGGED = 2_000
 
 
 def snippet_hash(original: str) -> str:
-    """Hash a snippet with a key: there are few telephone numbers, and a plain hash would tell which."""
+    """Hash a snippet with a key. There are few telephone numbers, so a plain hash could be reversed."""
     return salted_hmac("capture.snippet", original, algorithm="sha256").hexdigest()
 
 
@@ -24,7 +24,7 @@ def entry(
     detector: str = SanitizationEntry.Detector.RULES,
     confidence: float = 1.0,
 ) -> SanitizationEntry:
-    """Make the row that tells of one snippet; it is not stored yet."""
+    """Return an unsaved row for a snippet."""
     return SanitizationEntry(
         conversation_id=message.conversation_id,
         message=message,

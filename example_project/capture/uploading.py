@@ -1,8 +1,8 @@
-"""A learning's way into the network, a step at a time. Each step can be taken again by whoever comes after a crash.
+"""The upload of a learning in steps, each of which can be repeated after a crash.
 
-The row says how far it is. Before a step acts outside, the row holds all that is needed to find out later whether it
-did: the content's address follows from the content, and the transaction is stored, signed and numbered, before it is
-sent. So a second look finds the first upload, and a second send is the same transaction.
+The row records the progress. Before a step acts outside, the row has everything needed to find out later whether it
+did: the address follows from the content, and the transaction is stored, signed and numbered, before it is sent. A
+repeated step therefore finds the first upload, or sends the same transaction.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from example_project.capture.ports.store import Store, cid_of
 from jobqueue import JobContext
 from jobqueue.clock import SYSTEM
 
-#: So often a number is sought that no other upload has taken meanwhile.
+#: How often to look for a number that no other upload has taken meanwhile.
 TRIES = 100
 
 
 class Unconfirmed(Exception):
-    """The chain has the transaction, but no block has it yet."""
+    """The chain has the transaction, but it isn't in a block yet."""
 
 
 class Publication:
@@ -37,7 +37,7 @@ class Publication:
         self._chain = chain
 
     def advance(self, ctx: JobContext) -> Upload:
-        """Take the steps that are left. Raises Unconfirmed, and what the ports raise."""
+        """Take the remaining steps. Raises Unconfirmed, and the errors of the ports."""
         upload = Upload.objects.filter(learning=self._learning).first() or self._upload()
         while upload.status != Upload.Status.CONFIRMED:
             ctx.checkpoint()
@@ -52,7 +52,7 @@ class Publication:
         return upload
 
     def _upload(self) -> Upload:
-        """Store the content, unless it is there: then whoever put it there had no time to say so."""
+        """Store the content unless it is there, which means that an earlier attempt died before recording it."""
         content = content_of(self._learning)
         cid = cid_of(content)
         if not self._store.has(cid):
@@ -64,29 +64,29 @@ class Publication:
         return stored
 
     def _number(self, upload: Upload) -> None:
-        """Give the transaction the next number of the account; the database sees to it that no other upload has it."""
+        """Give the transaction the account's next number. The database ensures that no other upload has it."""
         account, expected = self._chain.account, self._chain.next_nonce()
         for _ in range(TRIES):
             try:
                 with transaction.atomic():
                     self._move(upload, chain_account=account, chain_nonce=max(expected, _numbers_taken(account)))
             except IntegrityError:
-                continue  # another upload was quicker, so there is progress
+                continue  # another upload was faster, so there is progress
             return
         raise Busy("Other uploads took each number first.")
 
     def _sign(self, upload: Upload, nonce: int) -> None:
-        """Sign the transaction, and store it before anybody sends it."""
+        """Sign the transaction, and store it before it is sent."""
         signed = self._chain.sign(nonce, self._learning.pk, upload.ipfs_cid)
         self._move(upload, signed_transaction=signed.raw, chain_tx_hash=signed.tx_hash)
 
     def _submit(self, upload: Upload) -> None:
-        """Send the transaction, which the chain takes once however often it comes."""
+        """Send the transaction. The chain accepts it once, however often it is sent."""
         signed = Signed(upload.chain_nonce or 0, upload.chain_tx_hash or "", upload.signed_transaction or "")
         try:
             self._chain.send(signed)
         except Superseded:
-            # The chain will never take this one, so nothing happens twice if another one takes its place.
+            # The chain will never accept this one, so replacing it can't publish twice.
             nothing = dict.fromkeys(("chain_nonce", "signed_transaction", "chain_tx_hash"))
             self._move(upload, status=Upload.Status.IPFS_UPLOADED, **nothing)
         else:
@@ -102,14 +102,14 @@ class Publication:
         self._move(upload, status=Upload.Status.CONFIRMED, block=found.block, confirmed_at=SYSTEM.now())
 
     def _move(self, upload: Upload, **changes: Any) -> None:
-        """Change the row if it is as we know it, and go on from what it is: a late attempt undoes nothing."""
+        """Update the row if it is unchanged, and reload it, so that a late attempt undoes nothing."""
         known = {name: getattr(upload, name) for name in ("status", "chain_nonce", "chain_tx_hash")}
         Upload.objects.filter(pk=upload.pk, **known).update(**changes, updated_at=SYSTEM.now())
         upload.refresh_from_db()
 
 
 def content_of(learning: Learning) -> bytes:
-    """Write what is published: the same bytes whenever it is asked, for their address follows from them."""
+    """Return the published content. It is always the same bytes, because its address follows from them."""
     published = {
         "category": learning.category,
         "title": learning.title,

@@ -1,4 +1,4 @@
-"""The addresses of the pipeline."""
+"""The URLs of the pipeline."""
 
 from __future__ import annotations
 

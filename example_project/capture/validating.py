@@ -1,4 +1,4 @@
-"""What the assistant found that the rules had overlooked: recorded, and taken out of the messages."""
+"""The validation by the assistant: what the rules overlooked is recorded, and removed from the messages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from example_project.capture.merging import Merged
 from example_project.capture.models import Conversation, Message, SanitizationEntry
 from example_project.capture.ports.assistant import Oversight
 from example_project.capture.snippets import MOST_LOGGED, entry
@@ -13,12 +14,12 @@ from jobqueue.clock import SYSTEM, to_text
 
 
 def record(conversation: Conversation, messages: Sequence[Message], oversights: Sequence[Oversight]) -> bool:
-    """Store findings, messages without them, and that the conversation is validated: all, or nothing.
+    """Store the findings, the messages without them, and the conversation's status, in one transaction.
 
-    Returns False where another attempt did so meanwhile: what that one took out must not come back.
+    Returns False if another attempt did so meanwhile: what that one removed must not come back.
     """
     by_id = {message.pk: message for message in messages}
-    # A long snippet may hold a short one, and would not be found any more without it.
+    # Longer snippets first: one may contain a shorter one, and would not be found without it.
     longest_first = sorted(oversights, key=lambda one: len(one.snippet), reverse=True)
     entries = [_take_out(by_id[one.message_id], one) for one in longest_first if one.message_id in by_id]
     if not entries:
@@ -32,12 +33,12 @@ def record(conversation: Conversation, messages: Sequence[Message], oversights: 
 
 
 def _mark_validated(conversation: Conversation) -> bool:
-    """Say that a conversation is validated; return whether nobody had said so."""
+    """Mark a conversation as validated. Return whether it wasn't before."""
     now = SYSTEM.now()
     done = {"ai_validation_completed": True, "ai_validation_timestamp": to_text(now)}
     captured = Conversation.objects.filter(pk=conversation.pk, status=Conversation.Status.CAPTURED)
     return bool(
-        captured.update(status=Conversation.Status.VALIDATED, metadata=conversation.metadata | done, updated_at=now)
+        captured.update(status=Conversation.Status.VALIDATED, metadata=Merged("metadata", done), updated_at=now)
     )
 
 

@@ -1,4 +1,4 @@
-"""The door: a hook posts an event and is answered at once; everything slow is a job."""
+"""The capture view, which a hook posts to. It answers at once; everything slow is a job."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from example_project.capture.capturing import Contradiction, capture
 from example_project.capture.events import MAX_BODY_BYTES, Event, problems
 
 
-# No session is used here, so there is none to forge, and no page of another site can post JSON without being asked
-# first; where a token is set, the sender must know it. The decorator on sensitive variables keeps raw text out of error
-# reports, should there ever be one; as a form, which an event must not be, Django would quote it there.
+# There is no session to forge, and pages of other sites can't post JSON without a preflight request. If a token is
+# set, the sender must know it. sensitive_variables keeps raw text out of error reports, and the JSON body keeps it
+# out of their list of form data.
 @csrf_exempt
 @require_POST
 @sensitive_variables()
 def capture_event(request: HttpRequest) -> JsonResponse:
-    """Capture one event: 202 and what became of it, 200 if it was captured before, or 4xx and why not."""
+    """Capture one event. Answers 202 with the result, 200 if it was captured before, or 4xx with the reason."""
     if not _may_capture(request):
         return _refusal(401, "A token is needed: send the header Authorization: Bearer TOKEN.")
     if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
@@ -53,7 +53,7 @@ def _may_capture(request: HttpRequest) -> bool:
 def _is_too_large(request: HttpRequest) -> bool:
     try:
         return len(request.body) > MAX_BODY_BYTES
-    except RequestDataTooBig:  # Django reads up to a limit of its own, DATA_UPLOAD_MAX_MEMORY_SIZE
+    except RequestDataTooBig:  # from Django's own limit, DATA_UPLOAD_MAX_MEMORY_SIZE
         return True
 
 

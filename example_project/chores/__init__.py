@@ -1,1 +1,1 @@
-"""Chores of the kind that every system has: each small, each with one thing about queues to show."""
+"""Typical small background jobs, each of which shows one feature of queues."""

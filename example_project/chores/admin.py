@@ -17,7 +17,7 @@ else:
 
 @admin.register(Memory)
 class MemoryAdmin(_MemoryAdmin):
-    """Memories; an episode may be written by hand."""
+    """Memories. Episodes may be added by hand."""
 
     list_display = ["content", "kind", "importance", "source_type", "created_at"]
     list_filter = ["kind"]
@@ -28,7 +28,7 @@ class MemoryAdmin(_MemoryAdmin):
 
 @admin.register(Embedding)
 class EmbeddingAdmin(_EmbeddingAdmin):
-    """Vectors, by where they come from."""
+    """Vectors by source."""
 
     list_display = ["namespace", "source_id", "updated_at"]
     list_filter = ["namespace"]

@@ -1,4 +1,4 @@
-"""Resources at AWS, made what they shall be. Each function says what it had to do: created, updated, deleted, kept."""
+"""Resources at AWS, brought to their desired state. Each function returns what it did."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from django.conf import settings
 
-#: Where buckets are made that say nothing of a place; AWS refuses them if they name it.
+#: The default region of buckets. AWS refuses requests that name it.
 HOME = "us-east-1"
 
 
 def client(service: str) -> Any:
-    """Make a client. boto3 is imported here: it is an extra, and heavy. Credentials are where boto3 looks for them."""
+    """Return a client. boto3 is imported here, because it is optional and large. It finds the credentials itself."""
     boto3 = import_module("boto3")
     return boto3.client(
         service, endpoint_url=settings.CHORES["AWS_ENDPOINT"], region_name=settings.CHORES["AWS_REGION"]
@@ -22,7 +22,7 @@ def client(service: str) -> Any:
 
 
 def sync_bucket(name: str, config: dict[str, Any]) -> str:
-    """See to a bucket: ``versioning`` true or false, or ``state`` absent."""
+    """Create, update or delete a bucket: ``versioning`` is true or false, or ``state`` is absent."""
     s3 = client("s3")
     exists = any(bucket["Name"] == name for bucket in s3.list_buckets()["Buckets"])
     if config.get("state") == "absent":
@@ -41,7 +41,7 @@ def sync_bucket(name: str, config: dict[str, Any]) -> str:
 
 
 def sync_queue(name: str, config: dict[str, Any]) -> str:
-    """See to a queue: ``attributes`` as SQS names them, or ``state`` absent."""
+    """Create, update or delete a queue: ``attributes`` as SQS names them, or ``state`` is absent."""
     sqs = client("sqs")
     wanted = {
         key: value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Memories that tell the same are brought together, and what they come to is written down."""
+"""Clusters of similar memories, and their summaries."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from example_project.chores.models import Memory
 from example_project.chores.vectors import Vector, embed, similarity
 
-#: From here on two memories tell the same.
+#: From this similarity on, two memories have the same content.
 ALIKE = 0.8
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Memories that are like the first of them."""
+    """Memories that are similar to the first of them."""
 
     memories: list[Memory]
     centre: Vector
@@ -22,7 +22,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What a cluster comes to."""
+    """The summary of a cluster."""
 
     content: str
     importance: float
@@ -30,7 +30,7 @@ class Synthesis:
 
 
 def clusters_of(memories: Sequence[Memory]) -> list[Cluster]:
-    """Give each memory to the first cluster whose beginning it is like, or begin one with it."""
+    """Add each memory to the first cluster whose first memory is similar, or start a new cluster."""
     found: list[Cluster] = []
     for memory, vector in zip(memories, embed([one.content for one in memories]), strict=True):
         home = next((one for one in found if similarity(one.centre, vector) > ALIKE), None)
@@ -42,7 +42,7 @@ def clusters_of(memories: Sequence[Memory]) -> list[Cluster]:
 
 
 def synthesise(cluster: Cluster) -> Synthesis:
-    """Let the longest memory speak for all; the more there are, the surer it is."""
+    """Return the longest memory as the summary. The confidence grows with the number of memories."""
     return Synthesis(
         content=max((one.content for one in cluster.memories), key=len),
         importance=max(one.importance for one in cluster.memories),

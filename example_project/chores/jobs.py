@@ -30,16 +30,16 @@ _WITHOUT_NUL = r"^[^\x00]*$"
 
 
 class Foreign(BaseModel):
-    """A payload whose fields are spelt as programs in another language spell them."""
+    """A payload with the field names of programs in another language."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
-# A prompt is work that costs money: the same prompt waits once, however often it is asked for.
+# A prompt costs money, so the same prompt is queued once, however often it is asked.
 
 
 class ClaudeExtraction(Foreign):
-    """A prompt as it was when it was asked, and the file that its answer goes to."""
+    """A prompt, and the file for its answer."""
 
     prompt: Annotated[str, Field(min_length=1)]
     target_path: str
@@ -59,7 +59,7 @@ def prompt_hash(prompt: str) -> str:
 
 
 def ask(prompt: str, target_path: str, requirement_id: str) -> Receipt:
-    """Enqueue a prompt, unless the same one waits or runs already."""
+    """Enqueue a prompt, unless the same one is queued or running."""
     digest = prompt_hash(prompt)
     asked = claude_extraction.using(unique_key=f"claude-extraction-{digest}")
     return asked.enqueue(prompt=prompt, target_path=target_path, requirement_id=requirement_id, prompt_hash=digest)
@@ -67,17 +67,17 @@ def ask(prompt: str, target_path: str, requirement_id: str) -> Receipt:
 
 @job(timeout=300)
 def claude_extraction(payload: ClaudeExtraction) -> dict[str, object]:
-    """Have a prompt answered, and write the answer to a file, all of it or nothing."""
+    """Let the assistant answer a prompt, and write the complete answer to a file."""
     with outside():
         answer = open_assistant().complete(payload.prompt)
     return {"path": str(results.write(payload.target_path, answer)), "characters": len(answer)}
 
 
-# The resource is described, not the change: whoever runs it twice comes to the same.
+# The payload describes the resource, not the change, so running it twice has the same result.
 
 
 class SyncAws(Foreign):
-    """A resource, and how it shall be: ``config`` says ``{"state": "absent"}`` for one that shall not be."""
+    """A resource and its desired state. For one that should not exist, ``config`` is ``{"state": "absent"}``."""
 
     resource_type: Literal["s3_bucket", "sqs_queue"]
     resource_id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$")]
@@ -86,15 +86,15 @@ class SyncAws(Foreign):
 
 @job(max_retries=5, timeout=60, retry=Exponential(base=2, cap=300))
 def sync_aws(payload: SyncAws) -> dict[str, str]:
-    """Make a resource what it shall be, and say what had to be done for it."""
+    """Bring a resource to its desired state, and return what was done."""
     return {"action": aws.SYNCS[payload.resource_type](payload.resource_id, payload.config)}
 
 
-# One bad item harms its batch alone, and the result says which.
+# A bad item only affects its batch, and the result names the batch.
 
 
 class Item(Foreign):
-    """A text, and where it comes from."""
+    """A text and its source."""
 
     source_id: Annotated[str, Field(max_length=100, pattern=_WITHOUT_NUL)]
     text: str
@@ -109,7 +109,7 @@ class EmbeddingBatch(Foreign):
 
 @job(priority=6, max_retries=5, timeout=60, retry=Exponential(base=2))
 def embedding_batch(payload: EmbeddingBatch, ctx: JobContext) -> dict[str, object]:
-    """Store vectors of texts, batch by batch. A batch that fails is recorded, and the next one has its turn."""
+    """Store vectors of texts, batch by batch. A failed batch is recorded, and the next one follows."""
     failed: dict[str, str] = {}
     batches = [payload.items[start : start + BATCH] for start in range(0, len(payload.items), BATCH)]
     for number, batch in enumerate(batches, start=1):
@@ -134,11 +134,11 @@ def _store_vectors(namespace: str, items: Sequence[Item]) -> None:
     )
 
 
-# The slow part runs before the transaction; the fast part finds out whether it was done before.
+# The slow part runs before the transaction. The fast part checks whether it was done before.
 
 
 class MemoryConsolidation(Foreign):
-    """Memories, and whether they lose importance to what is made of them."""
+    """Memories, and whether they lose importance to their summary."""
 
     memory_ids: list[int]
     consolidation_type: Literal["summarise", "merge"] = "merge"
@@ -146,7 +146,7 @@ class MemoryConsolidation(Foreign):
 
 @job(max_retries=3, timeout=300, retry=Exponential(base=5))
 def memory_consolidation(payload: MemoryConsolidation, ctx: JobContext) -> dict[str, object]:
-    """Make knowledge of episodes that tell the same."""
+    """Turn episodes with the same content into knowledge."""
     memories = list(Memory.objects.filter(pk__in=payload.memory_ids).order_by("id"))
     if len(memories) < 2:
         return {"consolidated": False, "reason": "insufficient_memories"}
@@ -173,10 +173,10 @@ def _made_of(cluster: Cluster, job_id: str) -> Memory:
 
 
 def _store_once(job_id: str, made: Sequence[Memory], clusters: Sequence[Cluster], *, merge: bool) -> None:
-    """Store all of it, unless an attempt before this one did: importance is not halved twice."""
+    """Store everything, unless an earlier attempt did, so that importance isn't halved twice."""
     sources = [one.pk for cluster in clusters for one in cluster.memories]
     with transaction.atomic():
-        # Of two attempts at a time the second waits here, and then sees what the first one stored.
+        # If there are two attempts at once, the second waits here and then sees the result of the first.
         list(Memory.objects.select_for_update().filter(pk__in=sources).order_by("pk").values_list("pk"))
         if Memory.objects.filter(source_type="consolidation", source_id=job_id).exists():
             return
@@ -185,12 +185,12 @@ def _store_once(job_id: str, made: Sequence[Memory], clusters: Sequence[Cluster]
             Memory.objects.filter(pk__in=sources).update(importance=F("importance") * 0.5)
 
 
-# Much is deleted a little at a time, so that nobody waits for it; and it stops when it is asked to.
+# Large deletions are done in small steps, so that others don't wait, and can be stopped in between.
 
 
 @job(priority=8, max_retries=3, timeout=120, retry=Exponential(base=10))
 def session_cleanup(ctx: JobContext, max_age: float = 86_400.0) -> int:
-    """Delete the sessions that expired more than so many seconds ago."""
+    """Delete the sessions that expired more than the given number of seconds ago."""
     before = SYSTEM.now() - timedelta(seconds=max_age)
     deleted = 0
     while keys := list(Session.objects.filter(expire_date__lt=before).values_list("pk", flat=True)[:SWEEP]):

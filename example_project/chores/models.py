@@ -1,4 +1,4 @@
-"""What the chores work on: vectors of texts, and memories that are made of others."""
+"""The tables of the chores: vectors of texts, and memories made of others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Embedding(models.Model):
-    """The vector of a text, under the id that it has elsewhere."""
+    """The vector of a text, under the text's id elsewhere."""
 
     namespace = models.CharField(max_length=50)
     source_id = models.CharField(max_length=100)
@@ -21,10 +21,10 @@ class Embedding(models.Model):
 
 
 class Memory(models.Model):
-    """Something remembered: an episode as it happened, or the knowledge that several episodes came to."""
+    """A memory: an episode, or knowledge from several episodes."""
 
     class Kind(models.TextChoices):
-        """What it is."""
+        """The kinds of memories."""
 
         EPISODIC = "episodic", "episodic"
         SEMANTIC = "semantic", "semantic"

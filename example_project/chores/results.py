@@ -1,4 +1,4 @@
-"""Files that jobs write: inside one folder, and whole or not at all."""
+"""Files written by jobs: inside one folder, and complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobqueue import Discard
 
 
 def write(target: str, text: str) -> Path:
-    """Write a text to a path below the results' folder. A path that leads out of it is refused for good."""
+    """Write a text to a path below the results folder. A path outside it is refused without a retry."""
     folder = Path(settings.CHORES["RESULTS"]).resolve()
     path = (folder / target).resolve()
     if not path.is_relative_to(folder) or path == folder:

@@ -1,4 +1,4 @@
-"""Texts as vectors, without a model: words and pairs of words are counted into slots, so that like texts lie close."""
+"""Texts as vectors without a model: hashed counts of words and pairs, so that similar texts are close."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WORD = re.compile(r"\w+")
 
 
 class NoWords(ValueError):
-    """A text without words has no direction."""
+    """A text without words has no vector."""
 
 
 def embed(texts: Sequence[str]) -> list[Vector]:
-    """Return a vector of length 1 for each text. Raises NoWords, for all of them: so do services that take batches."""
+    """Return a vector of length 1 for each text. Raises NoWords for the whole batch, like batch services do."""
     return [_embed(text) for text in texts]
 
 

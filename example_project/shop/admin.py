@@ -1,4 +1,4 @@
-"""Orders in the admin: an order without an address can be given one there, and its dead letter then be retried."""
+"""Orders in the admin. An order without an address can get one, and its dead letter can then be retried."""
 
 from __future__ import annotations
 

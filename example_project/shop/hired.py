@@ -1,4 +1,4 @@
-"""A real worker in a process of its own, started and ended by the demo."""
+"""The demo's worker, a real process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import IO, Self
 from example_project.shop.place import BASE
 
 OPTIONS = ("--drain", "--concurrency", "10")
-#: What the worker gets to end in, once it was asked to.
+#: The seconds in which the worker must end once it was asked to.
 GRACE = 10.0
 
 
 class HiredWorker:
-    """``manage.py runworker``; leaving the block ends it, whatever happened inside."""
+    """``manage.py runworker``. Leaving the block stops it in any case."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._heard: SimpleQueue[str] = SimpleQueue()
         told = [sys.executable, str(BASE / "manage.py"), "runworker", *OPTIONS, "--name", "demo"]
-        # In a group of its own, so that Ctrl-C reaches it once: from the demo.
+        # In a process group of its own, so that Ctrl-C reaches it only once, through the demo.
         self._process = subprocess.Popen(  # noqa: S603 - our own command
             told,
             env={name: value for name, value in os.environ.items() if not name.startswith("JOBQUEUE_WORKER_")},
@@ -48,24 +48,24 @@ class HiredWorker:
             if self._process.poll() is not None:
                 break
             self._process.send_signal(number)
-            with suppress(KeyboardInterrupt):  # whoever is impatient gets the next step at once
+            with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the wait
                 self.wait(GRACE)
         self._reader.join(GRACE)
 
     @property
     def pid(self) -> int:
-        """The number of its supervisor's process."""
+        """Return the process id of its supervisor."""
         return self._process.pid
 
     def wait(self, seconds: float) -> int | None:
-        """Wait so long at most; return its exit status once it has ended."""
+        """Wait for its end, at most this long, and return its exit status."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def news(self) -> list[str]:
-        """Return what it has said since the last time."""
+        """Return its output since the last call."""
         fresh = []
         while True:
             try:

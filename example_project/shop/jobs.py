@@ -1,4 +1,4 @@
-"""What the shop does in the background; found by autodiscovery. The services it calls are pretended by short waits."""
+"""The shop's background jobs, found by autodiscovery. Short waits stand in for outside services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue import Discard, Exponential, Fixed, JobContext, Snooze, job
 
 
 class Resize(BaseModel):
-    """Which image, and how wide it shall be."""
+    """An image, and its new width."""
 
     image_id: int
     width: int = 800
@@ -35,7 +35,7 @@ def send_welcome(user_id: int, language: str = "en") -> str:
 
 @job(retry=Fixed(2), discard_on=(Order.DoesNotExist,))
 def charge_card(ctx: JobContext, order_id: int) -> str:
-    """Charge an order's card; the receipt is enqueued with the completion of the charge, or not at all."""
+    """Charge an order's card, and enqueue the receipt with the completion of the charge."""
     order = Order.objects.get(pk=order_id)
     sleep(0.08)
     if order.card == Card.DECLINED:
@@ -57,7 +57,7 @@ async def send_receipt(order_id: int) -> str:
 
 @job(atomic=True, timeout=10)
 def book_stock(order_id: int) -> int:
-    """Take an order from the shelf: in one transaction with the job's completion, so it happens exactly once."""
+    """Take an order from the shelf, exactly once, in one transaction with the job's completion."""
     return StockMovement.objects.create(order_id=order_id, quantity=-1).pk
 
 
@@ -74,7 +74,7 @@ def ship_order(order_id: int) -> str:
 
 @job(timeout=60)
 def import_catalogue(ctx: JobContext, images: int) -> int:
-    """Read a catalogue, tell how far it is, and have each of its images made smaller."""
+    """Import a catalogue with progress reports, and enqueue a smaller copy of each of its images."""
     for image_id in range(1, images + 1):
         ctx.checkpoint()
         sleep(0.1)
@@ -85,7 +85,7 @@ def import_catalogue(ctx: JobContext, images: int) -> int:
 
 @job(priority=1)
 def ask_supplier(ctx: JobContext, product: str) -> str:
-    """Ask whether a product is to be had; who is told to come later snoozes, and no attempt is used up."""
+    """Ask whether a product is available. If the supplier says to come later, the job snoozes."""
     if ctx.fence == 1:
         raise Snooze(1, "the supplier is not open yet")
     return f"{product} will come"
@@ -93,6 +93,6 @@ def ask_supplier(ctx: JobContext, product: str) -> str:
 
 @job(max_retries=1)
 def decode_photo(photo_id: int) -> None:
-    """Decode a photo that makes the decoder crash: the process is killed, as a fault in C code would kill it."""
+    """Decode a photo that crashes the decoder: the process is killed, as by a fault in C code."""
     sleep(0.3)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""How far a run is: one line that moves on a terminal, a plain line now and then elsewhere."""
+"""The progress of a run: one changing line on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAR = 12
 
 
 class Live:
-    """Writes progress to a stream; ``note`` puts a line of its own above the moving one."""
+    """Writes progress to a stream. ``note`` writes a line above the moving one."""
 
     def __init__(self, out: OutputWrapper) -> None:
         self._out = out
@@ -23,7 +23,7 @@ class Live:
         self._shown_at = float("-inf")
 
     def show(self, statuses: dict[JobStatus, int], extra: str = "", *, last: bool = False) -> None:
-        """Show the numbers, if it is time to."""
+        """Show the numbers, if it is time."""
         now = SYSTEM.monotonic()
         if self._moves:
             line = f"{_bar(statuses)} {_numbers(statuses)}{extra}"
@@ -33,7 +33,7 @@ class Live:
             self._write(f"   {_numbers(statuses)}{extra}\n")
 
     def note(self, line: str) -> None:
-        """Write a line that stays."""
+        """Write a permanent line."""
         self._write(f"\r\x1b[2K{line}\n" if self._moves else f"{line}\n")
 
     def _write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the shop keeps: orders, and what each took from the shelf."""
+"""The shop's tables: orders, and the items that each took from the shelf."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Card(models.TextChoices):
-    """How the payment provider treats a card."""
+    """The payment provider's response to a card."""
 
     GOOD = "good", "good"
     SLOW = "slow", "no answer at the first attempt"
@@ -14,7 +14,7 @@ class Card(models.TextChoices):
 
 
 class Order(models.Model):
-    """What a customer ordered."""
+    """A customer's order."""
 
     reference = models.CharField(max_length=40, unique=True)
     customer = models.CharField(max_length=100)
@@ -28,7 +28,7 @@ class Order(models.Model):
 
 
 class StockMovement(models.Model):
-    """What an order took from the shelf. Written by a job whose effect must happen exactly once."""
+    """The items that an order took from the shelf, written exactly once by a job."""
 
     order = models.ForeignKey(Order, on_delete=models.CASCADE)
     quantity = models.IntegerField()

@@ -1,4 +1,4 @@
-"""Where the demo works: an SQLite file of its own, or the Postgres database EXAMPLE_POSTGRES; and how to get there."""
+"""The demo's database: a SQLite file of its own, or the Postgres database EXAMPLE_POSTGRES."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ DEFAULT = BASE / "demo.sqlite3"
 
 @dataclass(frozen=True)
 class Place:
-    """A database, and the environment variable that leads the example project's commands to it."""
+    """A database, and the environment variable that selects it for the example project's commands."""
 
     words: str
     variable: str
     value: str
 
     def command(self, *words: str) -> str:
-        """Write the shell line that runs a management command on this database, from the current folder."""
+        """Return the shell command that runs a management command on this database, from the current folder."""
         value = self.value if self.variable == "EXAMPLE_POSTGRES" else _near(Path(self.value))
         line = [_near(Path(sys.executable)), _near(BASE / "manage.py"), *words]
         return f"{self.variable}={shlex.quote(value)} {shlex.join(line)}"
 
 
 def settle(given: str | None) -> Place:
-    """Choose the database and point this process, and those it starts, at it."""
+    """Choose the database for this process and its children."""
     name = os.environ.get("EXAMPLE_POSTGRES")
     if name and given:
         raise CommandError("EXAMPLE_POSTGRES names the database already; unset it, or leave --database out.")
@@ -48,5 +48,5 @@ def settle(given: str | None) -> Place:
 
 
 def _near(path: Path) -> str:
-    """Write a path from the current folder where it lies in it."""
+    """Return a path relative to the current folder if it is inside."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,4 +1,4 @@
-"""What customers and the shop say to each other. Each conversation is captured, and the pipeline does the rest."""
+"""The conversations of customers with the shop, which are captured for the pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def talk(day: Day) -> None:
 
 
 def _event(run: str, number: int) -> Event:
-    """Make up a conversation: it begins with private data, and ends with what is worth knowing."""
+    """Return a conversation that begins with private data and ends with a lesson."""
     town = TOWNS[number % len(TOWNS)]
     asked = (
         f"Where is order {run}-{number:03}? Write to customer{number}@example.org or call +49 30 55512{number:02}. "

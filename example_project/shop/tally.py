@@ -1,4 +1,4 @@
-"""Whether a day's sums add up: what was accepted against what the table holds now. It reads, and changes nothing."""
+"""The totals of a day: what was accepted against what the table holds now. Read-only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from jobqueue import JobStatus
 from jobqueue.models import Attempt, Job
 from jobqueue.records import Ending
 
-#: The databases bound how many values one statement may name.
+#: Databases limit the number of values in a statement.
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The numbers of one day. ``accepted`` counts what the shop was told; all else is counted in the database."""
+    """The numbers of one day. ``accepted`` counts what the shop was told; everything else is read from the database."""
 
     accepted: int
     follow_ups: int
@@ -40,41 +40,41 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How many jobs there must be."""
+        """Return how many jobs there must be."""
         return self.accepted + self.follow_ups_expected
 
     @property
     def completed(self) -> int:
-        """How many jobs were done."""
+        """Return how many jobs were completed."""
         return self.statuses[JobStatus.COMPLETED]
 
     @property
     def dead(self) -> int:
-        """How many jobs were given up and wait for an operator."""
+        """Return how many jobs are dead letters."""
         return self.statuses[JobStatus.DEAD_LETTER]
 
     @property
     def lost(self) -> int:
-        """How many jobs are neither completed nor dead letters, wherever they went."""
+        """Return how many jobs are neither completed nor dead letters."""
         return self.total - self.completed - self.dead
 
     def mistakes(self) -> Iterator[str]:
-        """Yield what does not add up, a sentence each."""
+        """Yield a sentence for each total that doesn't match."""
         if self.missing:
-            yield f"{self.missing} accepted jobs are not in the table any more."
+            yield f"{self.missing} accepted jobs are no longer in the table."
         for status in (JobStatus.QUEUED, JobStatus.IN_PROGRESS, JobStatus.FAILED):
             if self.statuses[status]:
                 yield f"{self.statuses[status]} jobs are {status.value}: neither completed nor dead letters."
         if self.follow_ups != self.follow_ups_expected:
-            yield f"There are {self.follow_ups} follow-up jobs, and should be {self.follow_ups_expected}."
+            yield f"There are {self.follow_ups} follow-up jobs, but there should be {self.follow_ups_expected}."
         if self.lost:
             yield f"{self.total} accepted jobs are not {self.completed} completed ones and {self.dead} dead letters."
         if self.survivors:
             yield f"{self.survivors} jobs or orders outlived the rollback of their transaction."
         if (self.bookings, self.orders_booked) != (self.bookings_expected, self.bookings_expected):
             yield (
-                f"{self.bookings} bookings for {self.orders_booked} orders, and should be one for each of "
-                f"{self.bookings_expected}."
+                f"There are {self.bookings} bookings for {self.orders_booked} orders, but there should be one for each "
+                f"of {self.bookings_expected}."
             )
         if (self.uploads, self.transactions) != (self.learnings, self.learnings):
             yield f"{self.learnings} learnings have {self.uploads} uploads with {self.transactions} transactions."
@@ -83,7 +83,7 @@ class Tally:
 
 
 def jobs_of(run: str) -> QuerySet[Job]:
-    """Find the jobs of a day."""
+    """Return the jobs of a day."""
     return Job.objects.filter(tenant=run)
 
 
@@ -94,7 +94,7 @@ def statuses_of(run: str) -> dict[JobStatus, int]:
 
 
 def take(day: Day) -> Tally:
-    """Count what became of a day."""
+    """Return the totals of a day."""
     jobs = jobs_of(day.run)
     completed = jobs.filter(status=JobStatus.COMPLETED.value)
     imports = completed.filter(type="import_catalogue").values_list("result", flat=True)

@@ -1,4 +1,4 @@
-"""A day of trade: orders that are placed in transactions, with their jobs; some customers change their minds."""
+"""A day of orders, placed in transactions with their jobs. Some customers change their minds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ChangedMind(Exception):
 
 @dataclass
 class Day:
-    """What was told to be stored, and what must not be: ids of jobs and conversations, and the references of orders."""
+    """What was accepted and what was rolled back: ids of jobs and conversations, and references of orders."""
 
     run: str
     accepted: list[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Day:
 
 
 def trade(run: str) -> Day:
-    """Take all orders of a day; ``run`` is the tenant of its jobs, so that they can be told from those of another."""
+    """Place all orders of a day. ``run`` is the tenant of its jobs, which distinguishes them from other runs."""
     day = Day(run)
     for number in range(ORDERS):
         if number % 8 == 5:
@@ -49,7 +49,7 @@ def trade(run: str) -> Day:
 
 
 def _place(run: str, reference: str, number: int) -> list[Receipt]:
-    """Store an order and what follows from it. The second click on the button finds the first one's charge."""
+    """Store an order and its jobs. A second click on the button finds the first one's charge."""
     order = Order.objects.create(
         reference=reference,
         customer=f"Customer {number}",

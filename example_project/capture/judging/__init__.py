@@ -1,4 +1,4 @@
-"""How good the rules are: texts in which the private data is marked, and what the rules make of them."""
+"""The evaluation of the rules: texts with marked private data, and what the rules find in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Private = tuple[str, str]
 
 @dataclass(frozen=True)
 class Line:
-    """A text as people write it, and what is private in it: category and wording."""
+    """A text as people write it, and the private data in it: category and wording."""
 
     text: str
     private: Counter[Private]
@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rules found of what they should have, over any number of lines."""
+    """The numbers of expected, found and correct findings, over any number of lines."""
 
     right: int
     wrong: int
@@ -34,18 +34,18 @@ class Verdict:
 
     @property
     def precision(self) -> float:
-        """The share of what was taken out that is private."""
+        """Return the share of removed passages that are private."""
         return self.right / (self.right + self.wrong) if self.right else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of what is private that was taken out."""
+        """Return the share of private passages that were removed."""
         return self.right / (self.right + self.missed) if self.right else 0.0
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on all lines and on each category, and what went wrong: the text, the category and the wording."""
+    """The verdict on all lines and on each category, and the errors: text, category and wording."""
 
     lines: int
     negative: int
@@ -56,7 +56,7 @@ class Judgement:
 
 
 def read(path: Path = LINES) -> Iterator[Line]:
-    """Read the lines of a file, without their marks."""
+    """Return the lines of a file without their marks."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("# "):
             private = Counter((match["category"], match["original"]) for match in _MARK.finditer(line))
@@ -64,7 +64,7 @@ def read(path: Path = LINES) -> Iterator[Line]:
 
 
 def judge(lines: list[Line]) -> Judgement:
-    """Compare what the rules find with what is marked."""
+    """Compare the findings of the rules with the marks."""
     right: list[Private] = []
     wrong: list[tuple[str, Private]] = []
     missed: list[tuple[str, Private]] = []

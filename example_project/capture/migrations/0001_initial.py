@@ -1,4 +1,4 @@
-"""Conversations, what was taken out of them, learnings and uploads."""
+"""Conversations, findings, learnings and uploads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The world outside, as the pipeline needs it: an assistant, a store and a chain, each with two ways to be there.
+"""The ports to outside services: an assistant, a store and a chain, each with two implementations.
 
-The scheme of an endpoint decides which: ``rules:`` or ``https:`` for the assistant, ``file:`` or ``https:`` for the
-others. What is not used is not imported, so the offline ways need nothing that is not installed anyway.
+The scheme of an endpoint chooses one: ``rules:`` or ``https:`` for the assistant, ``file:`` or ``https:`` for the
+others. Only the chosen one is imported, so the offline ones need no further packages.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from example_project.capture.ports.store import Store
 
 
 def open_assistant() -> Assistant:
-    """Return the assistant of the settings."""
+    """Return the assistant named in the settings."""
     opened: Assistant = _class("assistant", settings.CAPTURE["ASSISTANT"])(settings.CAPTURE["ASSISTANT"])
     return opened
 
 
 def open_store(endpoint: str) -> Store:
-    """Return the store at an endpoint of the settings. Raises Refused: a payload may say anything."""
+    """Return the store at an endpoint from the settings. Raises Refused for any other endpoint of a payload."""
     if endpoint not in settings.CAPTURE["STORES"]:
         raise Refused("The store of this job is not in CAPTURE['STORES'].")
     opened: Store = _class("store", endpoint)(endpoint)
@@ -32,7 +32,7 @@ def open_store(endpoint: str) -> Store:
 
 
 def open_chain(config: ChainConfig) -> Chain:
-    """Return a chain of the settings. Raises Refused: a payload may say anything."""
+    """Return a chain from the settings. Raises Refused for any other endpoint of a payload."""
     if config.model_dump() not in settings.CAPTURE["CHAINS"]:
         raise Refused("The chain of this job is not in CAPTURE['CHAINS'].")
     opened: Chain = _class("chain", config.rpc_url)(config)

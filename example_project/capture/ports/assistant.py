@@ -1,4 +1,4 @@
-"""The port to somebody who reads: finds what rules overlook, draws lessons, and answers prompts."""
+"""The port to an assistant, which finds what rules overlook, draws lessons, and answers prompts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CATEGORIES = ("decision", "solution", "pitfall", "convention")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A message as the assistant sees it: sanitised, and nothing but that."""
+    """A sanitised message, as the assistant sees it."""
 
     id: str
     role: str
@@ -20,7 +20,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
-    """Private data that the rules overlooked. ``snippet`` stands in the message as it is written here."""
+    """Private data that the rules overlooked. ``snippet`` is its exact text in the message."""
 
     message_id: str
     category: str
@@ -44,11 +44,11 @@ class Assistant(Protocol):
     """Reads sanitised texts. Raises Busy, Refused or another PortError."""
 
     def validate(self, texts: Sequence[Text]) -> list[Oversight]:
-        """Find the private data that is left."""
+        """Return the private data that is left."""
         ...
 
     def extract(self, texts: Sequence[Text], categories: Sequence[str]) -> list[Lesson]:
-        """Draw lessons of these categories."""
+        """Return lessons of the given categories."""
         ...
 
     def complete(self, prompt: str) -> str:

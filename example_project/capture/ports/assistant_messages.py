@@ -1,4 +1,4 @@
-"""An assistant behind a Messages API: it answers by calling the tool it is offered, so that answers have a form."""
+"""An assistant behind a Messages API. It must answer with a tool call, so that answers have a form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Overlooked(BaseModel):
 
     message_id: str
     category: str = Field(max_length=30)
-    snippet: str = Field(min_length=3)  # a shorter one would take letters out of every word
+    snippet: str = Field(min_length=3)  # a shorter one would match inside other words
     confidence: Confidence
 
 
@@ -73,7 +73,7 @@ class MessagesAssistant:
         self._url = f"{endpoint.rstrip('/')}/v1/messages"
 
     def validate(self, texts: Sequence[Text]) -> list[Oversight]:
-        """Find the private data that is left; what is not quoted as it is written, or is a placeholder, is none."""
+        """Return the private data that is left. Snippets that aren't in the text, and placeholders, are ignored."""
         contents = {text.id: text.content for text in texts}
         return [
             Oversight(one.message_id, one.category, one.confidence, one.snippet)
@@ -82,7 +82,7 @@ class MessagesAssistant:
         ]
 
     def extract(self, texts: Sequence[Text], categories: Sequence[str]) -> list[Lesson]:
-        """Draw lessons of these categories."""
+        """Return lessons of the given categories."""
         asked = f"Categories: {', '.join(categories)}\n\n{_shown(texts)}"
         drawn = self._call(_EXTRACT, asked, Lessons).lessons
         return [
@@ -97,7 +97,7 @@ class MessagesAssistant:
         return "".join(block["text"] for block in blocks if block.get("type") == "text")
 
     def _call(self, system: str, asked: str, form: type[Answer]) -> Answer:
-        """Ask, and have the answer in the form of a model."""
+        """Ask, and return the answer as a model."""
         tool = {"name": "report", "description": form.__doc__, "input_schema": form.model_json_schema()}
         blocks = self._ask(
             {
@@ -134,7 +134,7 @@ def _shown(texts: Sequence[Text]) -> str:
 
 
 def _kind(response: httpx.Response) -> str:
-    """Read the type of an error, ``overloaded_error`` for example; its message may quote us, so it is left alone."""
+    """Return the type of an error, such as ``overloaded_error``, but not its message, which may quote us."""
     try:
         return str(response.json()["error"]["type"])[:40]
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""An assistant without a network: it knows turns of phrase. The same texts always have the same answer."""
+"""An assistant without a network, which knows phrases and always gives the same answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from example_project.capture.ports.assistant import Lesson, Oversight, Text
 
-# What gives private data away by the words around it, which rules about shapes cannot see.
+# Words around private data, which rules for shapes can't use.
 
 _WORD = r"[A-ZÀ-Þ][\w'\u2019-]{1,30}"
 _NAME = rf"(?P<private>{_WORD}(?: {_WORD}){{0,2}})"
@@ -28,7 +28,7 @@ _OVERLOOKED = (
 _PATTERNS = [(category, confidence, re.compile(shape, re.MULTILINE)) for category, confidence, shape in _OVERLOOKED]
 _IBAN = re.compile(r"(?<!\w)(?P<private>[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30})(?!\w)")
 
-# What gives a lesson away, by category, and how sure one may be.
+# Signs of a lesson, by category, with their confidence.
 
 _CUES = (
     ("decision", 0.75, r"\b(?:we|I) (?:have )?(?:decided|chose|agreed|settled)\b|\blet's (?:go with|use)\b"),
@@ -52,11 +52,11 @@ class RuleAssistant:
         pass
 
     def validate(self, texts: Sequence[Text]) -> list[Oversight]:
-        """Find names, birthdays and the like by the words around them, and account numbers by their check digits."""
+        """Return names, birthdays and the like by their context, and account numbers by their check digits."""
         return [found for text in texts for found in _overlooked(text)]
 
     def extract(self, texts: Sequence[Text], categories: Sequence[str]) -> list[Lesson]:
-        """Take the sentences that tell of a decision, a solution, a pitfall or a convention."""
+        """Return the sentences that state a decision, a solution, a pitfall or a convention."""
         lessons: dict[str, Lesson] = {}
         for text in texts:
             for sentence in _sentences(text.content):
@@ -66,7 +66,7 @@ class RuleAssistant:
         return list(lessons.values())
 
     def complete(self, prompt: str) -> str:
-        """List the sentences of a prompt that demand something."""
+        """Return the sentences of a prompt that demand something."""
         demands = [sentence for sentence in _sentences(prompt) if _DEMAND.search(sentence)]
         return "\n".join(f"- {demand}" for demand in demands) or "- nothing is demanded"
 
@@ -105,7 +105,7 @@ def _lesson(sentence: str, text: Text) -> Lesson | None:
 
 
 def _judged(confidence: float, sentence: str, tags: Sequence[str]) -> float:
-    """Trust a sentence more that gives a reason or names things, and less one that doubts."""
+    """Return the confidence: higher for sentences with reasons or names, lower for those with doubts."""
     confidence += 0.15 * bool(_REASON.search(sentence)) + 0.05 * bool(tags) - 0.3 * bool(_DOUBT.search(sentence))
     return round(min(max(confidence, 0.0), 0.99), 2)
 

@@ -1,4 +1,4 @@
-"""The port to a chain: transactions are numbered and signed here, and sent as often as it takes."""
+"""The port to a chain. Transactions are numbered and signed here, and sent as often as needed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from example_project.capture.ports.errors import PortError
 
 
 class Superseded(PortError):
-    """Another transaction of the account has this number, and is in the chain: this one never will be."""
+    """Another transaction with this number is in the chain, so this one will never be."""
 
 
 class ChainConfig(BaseModel):
-    """Where the chain is, to which contract we speak, and where the key is to be found: never the key itself."""
+    """The place of the chain, the contract, and the reference to the key, but never the key itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,7 +26,7 @@ class ChainConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A transaction that is ready to be sent; its number and its hash are known before the chain has seen it."""
+    """A transaction that is ready to send. Its number and hash are known in advance."""
 
     nonce: int
     tx_hash: str
@@ -42,25 +42,25 @@ class Inclusion:
 
 
 class Chain(Protocol):
-    """Takes what an account signs, each number once. Raises Busy, Refused, Superseded or another PortError."""
+    """Accepts transactions signed by an account, one for each number. Raises Busy, Refused, Superseded or PortError."""
 
     @property
     def account(self) -> str:
-        """Name the account, with its chain: numbers count within this."""
+        """Return the account with its chain, for which numbers are counted."""
         ...
 
     def next_nonce(self) -> int:
-        """Say which number the chain expects next from the account."""
+        """Return the next number that the chain expects from the account."""
         ...
 
     def sign(self, nonce: int, learning_id: str, cid: str) -> Signed:
-        """Make the transaction that publishes a content. Nothing is sent."""
+        """Return the transaction that publishes a content, without sending it."""
         ...
 
     def send(self, signed: Signed) -> None:
-        """Send it; a transaction that the chain knows already is sent well. Raises Superseded."""
+        """Send it. A transaction that the chain already has is a success. Raises Superseded."""
         ...
 
     def inclusion(self, tx_hash: str) -> Inclusion | None:
-        """Say where the chain has a transaction, if it has."""
+        """Return the block of a transaction, or ``None``."""
         ...

@@ -16,7 +16,7 @@ from example_project.capture.ports.errors import PortError
 from example_project.capture.ports.http import post
 from example_project.capture.ports.keys import private_key
 
-#: What the contract offers: learning and address of its content.
+#: The contract's function, with the learning and its content's address.
 PUBLISH = "publish(string,string)"
 #: A fee may double this often before a transaction becomes too cheap to be included.
 FEE_DOUBLINGS = 2
@@ -26,7 +26,7 @@ _numbers = count(1)
 
 
 class RpcError(PortError):
-    """The node understood, and said no; its words are left alone, for each kind of node has its own."""
+    """The node refused a request. Its message isn't used, because each kind of node has its own wording."""
 
     def __init__(self, method: str, code: object) -> None:
         super().__init__(f"The chain answered {method} with the error {code}.")
@@ -41,15 +41,15 @@ class EthereumChain:
 
     @property
     def account(self) -> str:
-        """Name the account, with its chain, as CAIP-10 has it."""
+        """Return the account with its chain, as in CAIP-10."""
         return f"eip155:{self._chain_id}:{self._signer.address}"
 
     def next_nonce(self) -> int:
-        """Say which number the chain expects next from the account, transactions that wait included."""
+        """Return the next number that the chain expects, after pending transactions."""
         return self._count("pending")
 
     def sign(self, nonce: int, learning_id: str, cid: str) -> Signed:
-        """Make the transaction that calls the contract, with the fees of the moment."""
+        """Return the transaction that calls the contract, with current fees."""
         call = {
             "from": self._signer.address,
             "to": to_checksum_address(self._config.contract_address),
@@ -70,19 +70,19 @@ class EthereumChain:
         return Signed(nonce, "0x" + bytes(signed.hash).hex(), "0x" + bytes(signed.raw_transaction).hex())
 
     def send(self, signed: Signed) -> None:
-        """Send it. Where the node says no, what it knows tells whether it has the transaction, or never will."""
+        """Send it. If the node refuses, its state shows whether it has the transaction, or never will."""
         try:
             self._ask("eth_sendRawTransaction", signed.raw)
         except RpcError:
             if self._ask("eth_getTransactionByHash", signed.tx_hash) is not None:
                 return
-            # Only what is final: of several nodes behind one address, one may lag behind and not know ours yet.
+            # Only final blocks, because one of several nodes behind an address may lag behind.
             if self._count("finalized") > signed.nonce:
                 raise Superseded("Another transaction of the account has its number.") from None
             raise
 
     def inclusion(self, tx_hash: str) -> Inclusion | None:
-        """Say which block has a transaction, and whether the contract agreed."""
+        """Return the block of a transaction, and whether the contract succeeded."""
         receipt = self._ask("eth_getTransactionReceipt", tx_hash)
         if receipt is None:
             return None

@@ -1,4 +1,4 @@
-"""A chain without a network: a ledger on disk to which signed lines are appended, each bound to the one before."""
+"""A chain without a network: a ledger on disk with signed lines, each linked to the previous one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GENESIS = "0" * 64
 
 
 class LedgerChain:
-    """The ledger at ``file:/a/file``. Its account is who holds the key; a signature is a keyed hash, HMAC-SHA256."""
+    """The ledger at ``file:/a/file``. The key is the account; a signature is a keyed hash, HMAC-SHA256."""
 
     def __init__(self, config: ChainConfig) -> None:
         self._config = config
@@ -31,17 +31,17 @@ class LedgerChain:
 
     @property
     def account(self) -> str:
-        """Name the account, with its chain."""
+        """Return the account with its chain."""
         return f"ledger:{hashlib.sha256(b'account' + self._key).hexdigest()[:40]}"
 
     def next_nonce(self) -> int:
-        """Say which number the ledger expects next from the account."""
+        """Return the next number that the ledger expects from the account."""
         with self._ledger.locked():
             numbers = self._ledger.numbers.get(self.account, {})
             return max(numbers, default=-1) + 1
 
     def sign(self, nonce: int, learning_id: str, cid: str) -> Signed:
-        """Make the line that publishes a content, without its place in the ledger."""
+        """Return the line that publishes a content, without its place in the ledger."""
         said = {
             "account": self.account,
             "nonce": nonce,
@@ -53,7 +53,7 @@ class LedgerChain:
         return Signed(nonce, "0x" + hashlib.sha256(raw.encode()).hexdigest(), raw)
 
     def send(self, signed: Signed) -> None:
-        """Append it, unless it is there. Raises Superseded, and Refused for a line that this key has not signed."""
+        """Append it, unless it is there. Raises Superseded, and Refused for a line that this key hasn't signed."""
         said = json.loads(signed.raw)
         if not hmac.compare_digest(said.pop("signature"), self._signature(said)):
             raise Refused("The transaction was signed with another key.")
@@ -65,7 +65,7 @@ class LedgerChain:
                 raise Superseded(f"Number {said['nonce']} of the account is taken.")
 
     def inclusion(self, tx_hash: str) -> Inclusion | None:
-        """Say in which line a transaction stands."""
+        """Return the line of a transaction."""
         with self._ledger.locked():
             line = self._ledger.lines.get(tx_hash)
         return None if line is None else Inclusion(line, succeeded=True)
@@ -76,7 +76,7 @@ class LedgerChain:
 
 @dataclass
 class Ledger:
-    """A file of lines, and what this process has read of it. All of it happens under a lock on the file."""
+    """A file of lines, and what this process has read of it. It is only used under a lock on the file."""
 
     path: Path
     lines: dict[str, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[IO[bytes]]:
-        """Keep other processes and threads out, and read what they have appended."""
+        """Lock out other processes and threads, and read what they have appended."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -94,10 +94,10 @@ class Ledger:
             yield file
 
     def append(self, file: IO[bytes], signed: Signed) -> None:
-        """Write a transaction behind the last one, for good."""
+        """Append a transaction and sync it to disk."""
         line = _written({"previous": self.last, "hash": signed.tx_hash, "transaction": signed.raw}) + "\n"
         file.seek(self.read)
-        file.truncate()  # half a line of a process that died: nobody was told that it is in
+        file.truncate()  # half a line of a process that died, which was never confirmed
         file.write(line.encode())
         file.flush()
         os.fsync(file.fileno())
@@ -105,7 +105,7 @@ class Ledger:
 
     def _catch_up(self, file: IO[bytes]) -> None:
         if os.fstat(file.fileno()).st_size < self.read:
-            self.lines, self.numbers, self.last, self.read = {}, {}, GENESIS, 0  # somebody began a new ledger
+            self.lines, self.numbers, self.last, self.read = {}, {}, GENESIS, 0  # another process began a new ledger
         file.seek(self.read)
         for line in file.readlines():
             if line.endswith(b"\n"):

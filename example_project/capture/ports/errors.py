@@ -1,14 +1,14 @@
-"""What an outside service may answer instead of doing its work. No message quotes what was sent or received."""
+"""The errors of outside services. No message quotes what was sent or received."""
 
 from __future__ import annotations
 
 
 class PortError(Exception):
-    """Something outside did not do as it was asked; another attempt may succeed."""
+    """An outside service failed. Another attempt may succeed."""
 
 
 class Busy(PortError):
-    """It asks to be left alone for a while: ``retry_after`` seconds, if it says for how long."""
+    """The service asks for a pause, of ``retry_after`` seconds if given."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -16,4 +16,4 @@ class Busy(PortError):
 
 
 class Refused(PortError):
-    """It will never do this, however often it is asked."""
+    """The service will always refuse this request."""

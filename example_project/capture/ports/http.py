@@ -1,4 +1,4 @@
-"""How the ports speak HTTP: one client for each process, time limits on everything, answers sorted into errors."""
+"""The HTTP client of the ports: one for each process, with time limits, and with errors by kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def client() -> httpx.Client:
 
 
 def post(service: str, url: str, **content: Any) -> httpx.Response:
-    """Post something, and return an answer that is a success. Raises Busy, Refused or PortError."""
+    """Post a request, and return a successful answer. Raises Busy, Refused or PortError."""
     try:
         response = client().post(url, **content)
     except httpx.HTTPError as error:
@@ -30,7 +30,7 @@ def post(service: str, url: str, **content: Any) -> httpx.Response:
 
 
 def error_of(service: str, response: httpx.Response, kind: str = "") -> PortError:
-    """Sort an answer that is no success; of what it says, only the kind of error is told."""
+    """Return the exception for an unsuccessful answer. It only contains the kind of error."""
     status = response.status_code
     told = f"{service} answered {status}{f' ({kind})' if kind else ''}."
     if status in (408, 409, 425, 429, 503, 529):
@@ -39,5 +39,5 @@ def error_of(service: str, response: httpx.Response, kind: str = "") -> PortErro
 
 
 def _seconds(header: str | None) -> float | None:
-    """Read a Retry-After in seconds; one that is a date, or nonsense, counts as none."""
+    """Return a Retry-After in seconds. Dates and invalid values count as none."""
     return min(float(header), 3600.0) if header and header.isdecimal() else None

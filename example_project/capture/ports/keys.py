@@ -1,4 +1,4 @@
-"""Private keys by reference: a job says where a key is to be found, and only the chain's port looks there."""
+"""Private keys by reference. A job names the place of a key, and only the chain's port reads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFERENCE = re.compile(r"(?P<kind>env|local):(?P<name>[A-Za-z0-9_]{1,64})")
 def private_key(reference: str) -> bytes:
     """Return the 32 bytes that ``env:NAME`` or ``local:NAME`` refers to. Raises Refused, and never quotes a key.
 
-    A local key is made when it is first asked for: a file of the network's folder that only its owner may read.
+    A local key is created at its first use, in a file of the network's folder that only its owner may read.
     """
     found = _REFERENCE.fullmatch(reference)
     if not found:
@@ -47,14 +47,14 @@ def _of_folder(folder: Path, name: str) -> str:
         fresh = folder / f".{name}.{secrets.token_hex(8)}"
         fresh.touch(mode=0o600, exist_ok=False)
         fresh.write_text(secrets.token_hex(32), encoding="ascii")
-        with suppress(FileExistsError):  # another process was quicker, and its key counts
+        with suppress(FileExistsError):  # another process was faster, and its key counts
             path.hardlink_to(fresh)
         fresh.unlink()
     return path.read_text(encoding="ascii")
 
 
 def api_key(reference: str) -> str:
-    """Return the key to an API that ``env:NAME`` refers to. Raises Refused."""
+    """Return the API key that ``env:NAME`` refers to. Raises Refused."""
     found = _REFERENCE.fullmatch(reference)
     if not found or found["kind"] != "env":
         raise Refused("The reference of an API's key is env:NAME.")

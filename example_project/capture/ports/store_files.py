@@ -1,4 +1,4 @@
-"""A content-addressed store in a folder: one file for each content, named by its address."""
+"""A content-addressed store in a folder, with a file for each content, named by its address."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from example_project.capture.ports.store import cid_of
 
 
 class FileStore:
-    """The store at ``file:/a/folder``. A file is there whole or not at all, and stays after the power fails."""
+    """The store at ``file:/a/folder``. Files are complete or absent, and survive a power failure."""
 
     def __init__(self, endpoint: str) -> None:
         self._folder = Path(endpoint.removeprefix("file:"))
 
     def has(self, cid: str) -> bool:
-        """Say whether a content is kept."""
+        """Return whether a content is stored."""
         return self._path(cid).exists()
 
     def get(self, cid: str) -> bytes:
-        """Read a content."""
+        """Return a content."""
         return self._path(cid).read_bytes()
 
     def put(self, content: bytes) -> str:
-        """Keep a content, and return its address."""
+        """Store a content, and return its address."""
         cid = cid_of(content)
         path = self._path(cid)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,14 +37,14 @@ class FileStore:
         return cid
 
     def _path(self, cid: str) -> Path:
-        """Spread files over folders; an address begins like all others, so its end is taken."""
+        """Return a path that spreads files over folders by the end of the address. All addresses begin alike."""
         if not (cid.isascii() and cid.isalnum()):
             raise ValueError("This is no address of a content.")
         return self._folder / cid[-3:-1] / cid
 
 
 def _sync_folder(folder: Path) -> None:
-    """See that a file's name is on the disk, too."""
+    """Sync a file's name to disk."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -14,13 +14,13 @@ _NOT_PINNED = "is not pinned"
 
 
 class IpfsStore:
-    """The store at an address such as ``http://127.0.0.1:5001``. What is kept is pinned, so that no node drops it."""
+    """The store at an address such as ``http://127.0.0.1:5001``. Contents are pinned, so that no node drops them."""
 
     def __init__(self, endpoint: str) -> None:
         self._api = f"{endpoint.rstrip('/')}/api/v0"
 
     def has(self, cid: str) -> bool:
-        """Say whether a content is pinned. The API calls it an error where it is not, and says so in words alone."""
+        """Return whether a content is pinned. If not, the API returns an error that only its text identifies."""
         try:
             response = client().post(f"{self._api}/pin/ls", params={"arg": cid, "type": "recursive"})
         except httpx.HTTPError as error:
@@ -32,11 +32,11 @@ class IpfsStore:
         raise error_of("The store", response)
 
     def put(self, content: bytes) -> str:
-        """Add and pin a content; the node must come to the same address as we do."""
+        """Add and pin a content. The node must compute the same address."""
         options = {"cid-version": "1", "raw-leaves": "true", "pin": "true", "quieter": "true"}
         files = {"file": ("learning.json", content, "application/octet-stream")}
         response = post("The store", f"{self._api}/add", params=options, files=files)
-        # A line for each object. An error that it meets while it answers comes in a trailer, and no object with it.
+        # A line for each object. A late error comes in a trailer, without an object.
         added = [json.loads(line) for line in response.text.splitlines() if line]
         if not added or added[-1].get("Hash") != cid_of(content):
             raise PortError("The store did not keep the content, or keeps it under another address.")

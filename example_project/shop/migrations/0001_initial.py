@@ -1,4 +1,4 @@
-"""Orders, and what they take from the shelf."""
+"""Orders, and the items they take from the shelf."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One module, one command."""
+"""The commands, one in each module."""

@@ -1,4 +1,4 @@
-"""``manage.py judge_sanitiser``: how much of what is private the rules find, and how much else."""
+"""``manage.py judge_sanitiser``: how much private data the rules find, and how much else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from example_project.capture.judging import LINES, Judgement, Verdict, judge, re
 
 
 class Command(BaseCommand):
-    """Prints precision and recall; the exit status says whether they are good enough."""
+    """Prints precision and recall. The exit status says whether they are good enough."""
 
     help = (
         "Judge the sanitiser's rules by lines in which the private data is marked, and print precision and recall, in "

@@ -1,4 +1,4 @@
-"""``manage.py demo``: a day of trade and talk, a real worker, and then the sums, which must add up."""
+"""``manage.py demo``: a day of orders and conversations, a real worker, and the totals, which must match."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ USER = "demo"
 
 
 class Command(BaseCommand):
-    """Tells a story in three steps; the exit status says whether its sums add up."""
+    """Runs the demo in three steps. The exit status says whether its totals match."""
 
     help = (
         "Enqueue a few hundred jobs inside transactions, run them with a real worker, and check that nothing was lost. "
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             "--database",
             metavar="FILE",
             help=f"The SQLite file to use. Default: {DEFAULT.name} beside manage.py. "
-            "Where EXAMPLE_POSTGRES is set, that Postgres database is used.",
+            "If EXAMPLE_POSTGRES is set, that Postgres database is used.",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -54,12 +54,12 @@ class Command(BaseCommand):
         try:
             self._run(settle(options["database"]), options["verbosity"])
         except DatabaseError as error:
-            raise CommandError(f"The database did not do as it was asked: {' '.join(str(error).split())}") from error
+            raise CommandError(f"The database failed: {' '.join(str(error).split())}") from error
         except KeyboardInterrupt:
-            self.stderr.write("\nInterrupted. The worker has ended too; jobs that had not ended wait in the database.")
+            self.stderr.write("\nInterrupted. The worker has ended too; unfinished jobs wait in the database.")
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # Whoever read has seen enough. What is left in the buffer has nowhere to go.
+            # The reader has closed the pipe, so the rest of the buffer has nowhere to go.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
 
@@ -107,7 +107,7 @@ class Command(BaseCommand):
             raise CommandError(f"The worker ended with status {status}. It said:\n{said}")
 
     def _pass_on(self, live: Live, lines: list[str], verbosity: int) -> None:
-        """Show what the worker says: what went wrong for good, or all of it with -v 2."""
+        """Show the worker's errors, or its whole output with -v 2."""
         for line in lines:
             if verbosity > 1 or " ERROR " in line:
                 live.note(f"   {line}")
@@ -165,16 +165,16 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _wait_for_others(run: str) -> None:
-    """Let another worker on this database, if somebody runs one, end what it has taken."""
+    """Wait for other workers on this database to finish the jobs that they have taken."""
     backend, until = backends.current(), SYSTEM.monotonic() + OTHERS_GRACE
     while SYSTEM.monotonic() < until and jobs_of(run).filter(status__in=ACTIVE).exists():
-        if not any(one.is_alive(backend.now()) for one in backend.workers()):
+        if not any(one.is_alive(backend.now()) for one in backend.workers.all()):
             return
         sleep(LOOK_EVERY)
 
 
 def _importing(run: str) -> str:
-    """Say how far the catalogue is read, as its handler reports it."""
+    """Return the progress of the catalogue's import."""
     running = jobs_of(run).filter(type="import_catalogue", status=JobStatus.IN_PROGRESS.value)
     report = running.values_list("progress", flat=True).first()
     return f"; catalogue {report['percent']:.0f} %" if report else ""
@@ -186,7 +186,7 @@ def _dead_letter(run: str) -> JobRecord | None:
 
 
 def _log_in() -> str:
-    """Make the demo's superuser, or give it a new password; the password is kept nowhere else."""
+    """Create the demo's superuser, or set a new password, which is stored nowhere else."""
     password = secrets.token_urlsafe(9)
     user, _ = User.objects.get_or_create(username=USER)
     user.is_staff = user.is_superuser = True
