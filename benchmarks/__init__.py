@@ -1,3 +1,3 @@
-"""How fast the queue is beside the bare SQL of the same minute: ``python -m benchmarks``."""
+"""The benchmarks: the queue's speed beside the bare SQL of the same minute (``python -m benchmarks``)."""
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ runs what takes long: {by_name}.
 
 
 def _described(measures: Mapping[str, Measure]) -> str:
-    """List what can be measured, in the first lines of the docstrings."""
+    """Return the names of the measurements with the first lines of their docstrings."""
     longest = max(map(len, measures))
     lines = [f"  {name.ljust(longest)}  {_first_line(measure)}" for name, measure in measures.items()]
     return "\n".join([_ABOUT, "measures:", *lines, "", "peers:", f"  {', '.join(PEERS)}"])
@@ -60,7 +60,7 @@ capture view some six, and gunicorn, which the extra "test" brings.
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=_described(MEASURES),
@@ -110,7 +110,7 @@ def _peers(names: str) -> frozenset[str]:
 
 
 def places(database: str) -> Iterator[AbstractContextManager[Place]]:
-    """Yield the places to measure, not made yet."""
+    """Yield the places to measure. Entering one creates it."""
     if database in ("sqlite", "both"):
         yield sqlite_place()
     if database in ("postgres", "both"):
@@ -118,7 +118,7 @@ def places(database: str) -> Iterator[AbstractContextManager[Place]]:
 
 
 class Run:
-    """One run of the command, and what it has found so far."""
+    """One run of the command, with its figures."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -134,7 +134,7 @@ class Run:
         self._said: list[str] = []
 
     def __call__(self) -> int:
-        """Measure, compare and report; return the exit status."""
+        """Measure, compare and report. Return the exit status."""
         calibration = calibrate()
         self._say(
             f"Calibration: a ULID takes {calibration['ulid_us']:.2f} µs, "
@@ -151,7 +151,7 @@ class Run:
         return 1 if self.failures or (self.not_run and self.options.database == "postgres") else 0
 
     def _say(self, text: str) -> None:
-        """Print it now, and keep it for the file."""
+        """Print a text, and keep it for the file."""
         print(text, flush=True)
         self._said.append(text)
 
@@ -167,7 +167,7 @@ class Run:
         self._say(f"\n{report.LEGEND}\n")
 
     def _compare(self) -> dict[str, object]:
-        """Take turns with the peers."""
+        """Compare with the peers, in turns."""
         options = self.options
         comparison = compare(
             options.peers, options.database, options.environments, quick=options.quick, minutes=options.minutes
@@ -180,7 +180,7 @@ class Run:
         return {"peers": comparison.as_json()}
 
     def _measure(self, making: AbstractContextManager[Place]) -> str | None:
-        """Measure one vendor; return why not, if it cannot be."""
+        """Measure one vendor. Return why not, if that is impossible."""
         try:
             with making as place:
                 self._take_figures(place)
@@ -189,7 +189,7 @@ class Run:
         return None
 
     def _take_figures(self, place: Place) -> None:
-        """Have a process of its own measure: Django's settings are one per process."""
+        """Measure in a process of its own, because Django's settings are per process."""
         asked = {"place": asdict(place), "measures": self.measures, "quick": self.options.quick}
         with child("benchmarks.vendor", asked=asked) as measuring:
             for answer in map(json.loads, measuring.answers):

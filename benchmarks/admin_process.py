@@ -1,4 +1,4 @@
-"""The process that looks at the admin's pages: it makes the table, and says how long each page took, one line each."""
+"""The process that measures the admin: it fills the table and prints the time of each page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def main() -> None:
-    """Do what the line on standard input asks for."""
+    """Do what the line on standard input requests."""
     end_in_order()
     asked = json.loads(sys.stdin.readline())
     place = Place(**asked["place"])

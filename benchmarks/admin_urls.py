@@ -1,4 +1,4 @@
-"""The addresses of the two admins that are compared."""
+"""The URLs of the two admins that are compared."""
 
 from __future__ import annotations
 

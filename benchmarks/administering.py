@@ -1,4 +1,4 @@
-"""How long the admin's pages take among millions of jobs, beside Django's default for the same table."""
+"""The speed of the admin's pages among millions of jobs, beside Django's default admin of the same table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAKING = {"sqlite": sqlite_place, "postgres": postgres_place}
 
 
 def pages(site: Site) -> Iterator[Figure]:
-    """Every page and search of the admin among 5 million jobs: server time, never analysed and analysed.
+    """Time every page and search of the admin among 5 million jobs, without and with statistics.
 
-    In a database and a process of their own, for the admin needs other settings. Beside them Django's ModelAdmin as one
-    writes it first, where it has such a page: looked at once, for that may take a minute.
+    This uses a database and a process of its own, because the admin needs other settings. If Django's default
+    ModelAdmin has the page too, it is timed once for comparison, because it may take a minute.
     """
     with MAKING[site.place.vendor]() as place:
         asked = {"place": asdict(place), "count": site.size(5_000_000, 20_000), "times": site.size(20, 3)}

@@ -1,4 +1,4 @@
-"""Handlers with ``atomic=True``: a row of their own and the job's completion in one transaction each."""
+"""Atomic handlers: each writes a row in one transaction with the job's completion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Book = Callable[[Held], None]
 
 
 def bookings(site: Site) -> Iterator[Figure]:
-    """Drain atomic handlers that write a row each; beside it, the same transaction by the bare SQL."""
+    """Drain atomic handlers that write a row each, beside the same transaction in bare SQL."""
     count = site.size(5_000, 500)
     for slots, goal in GOALS[site.place.vendor].items():
         mine, bare = timing.interleaved(
@@ -60,7 +60,7 @@ def _drain(site: Site, slots: int, count: int) -> float:
 
 
 def _drain_bare(site: Site, slots: int, count: int) -> float:
-    """Claim as many at once as the worker has slots, and complete each by itself."""
+    """Claim as many jobs at once as the worker has slots, and complete each in a transaction of its own."""
     _prepare(site)
     site.raw.fill(Crowd(count=count))
     connection.close()
@@ -92,7 +92,7 @@ def _check(expected: int) -> None:
 
 @contextmanager
 def bare_bookings(place: Place) -> Iterator[Book]:
-    """Yield what writes a row and completes the job, in one transaction."""
+    """Yield the function that writes a row and completes the job in one transaction."""
     if place.vendor == "postgres":
         with psycopg.connect(place.address, autocommit=True) as bare:
             yield lambda held: _book_on_postgres(bare, held)

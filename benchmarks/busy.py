@@ -1,4 +1,4 @@
-"""What enqueueing takes while a worker is busy: by itself, and in a view, beside a million rows."""
+"""The time to enqueue while a worker is busy, alone and in a view, beside a million rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Act = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the worker is busy with: jobs of one kind, in so many slots."""
+    """The load of the worker: one kind of job, and the number of slots."""
 
     name: str
     kind: Crowd
@@ -51,7 +51,7 @@ SLOTS = (2, 10, 50, 200)
 
 
 def enqueues(site: Site) -> Iterator[Figure]:
-    """One enqueue, validated, keyed and committed, while a worker drains at full speed; beside it the bare INSERT."""
+    """Enqueue with validation, key and commit while a worker drains at full speed, beside the bare INSERT."""
     with _busy(site, FULL_SPEED) as speed:
         durations = _in_turns({"ours": _enqueue, "raw": lambda: _insert(site)}, site.size(15, 3))
         drained = speed()
@@ -68,7 +68,7 @@ def enqueues(site: Site) -> Iterator[Figure]:
 
 
 def budgets(site: Site) -> Iterator[Figure]:
-    """Enqueues and requests to a view with a million rows in the table, while a worker is busy; and at full speed."""
+    """Enqueue and call a view beside a million rows, with a busy worker and with one at full speed."""
     acts: dict[str, Act] = {NEW: _enqueue, AGAIN: lambda: _enqueue("again")}
     length = site.size(10, 2)
     for work in (USUAL, FULL_SPEED):
@@ -90,7 +90,7 @@ def budgets(site: Site) -> Iterator[Figure]:
 
 
 def neighbours(site: Site) -> Iterator[Figure]:
-    """Enqueues and requests to a view beside a worker at full speed, by its slots: what large batches cost others."""
+    """Enqueue and call a view beside a worker at full speed, by its number of slots."""
     for slots in SLOTS:
         with _busy(site, replace(FULL_SPEED, slots=slots)) as speed, override_settings(ROOT_URLCONF="benchmarks.views"):
             durations = _in_turns({NEW: _enqueue}, site.size(5, 2)) | _in_turns({VIEW: _request}, site.size(5, 2))
@@ -109,7 +109,7 @@ def _backlog(site: Site) -> int:
 
 @contextmanager
 def _busy(site: Site, work: Work) -> Iterator[Callable[[], float]]:
-    """Have a worker drain a backlog; what is yielded says how fast it does, and raises if it is done too soon."""
+    """Keep a worker busy with a backlog. Yield a function that returns its speed, and raises if it finished early."""
     site.fresh()
     site.raw.fill(replace(work.kind, count=_backlog(site)))
     site.raw.settle_down()
@@ -127,7 +127,7 @@ def _speed() -> float:
 
 
 def _in_turns(acts: Mapping[str, Act], length: float) -> dict[str, list[float]]:
-    """Do each act once, and again, until so many seconds are over; note how long each took."""
+    """Call the functions in turns for the given seconds, and record how long each call took."""
     durations: dict[str, list[float]] = {name: [] for name in acts}
     end, turn = SYSTEM.monotonic() + length, 0
     while SYSTEM.monotonic() < end:
@@ -154,7 +154,7 @@ def _insert(site: Site) -> None:
 
 
 def _request() -> None:
-    """Ask the view as a web server does, from the environment to the end of the request, which closes connections."""
+    """Call the view as a web server does, from the environment to the end of the request."""
     environment = RequestFactory().post("/", {"name": new_id()}).environ
     response: Any = WSGIHandler()(environment, lambda *_: bytes)
     response.close()

@@ -1,4 +1,4 @@
-"""How fast this machine is right now: without that, no figure can be compared with another day's."""
+"""The current speed of this machine, without which figures of different days can't be compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAGE = b"\0" * 4096
 
 
 def calibrate() -> dict[str, float]:
-    """Measure, in microseconds, the making of a ULID and the syncing of one page where temporary files live."""
+    """Measure, in microseconds, the making of a ULID and the syncing of a page in the temporary folder."""
     return {"ulid_us": _ulid(), "fdatasync_p50_us": _fdatasync()}
 
 

@@ -1,4 +1,4 @@
-"""The example project at a place of the benchmarks: its database, its web server and its worker, and their ends."""
+"""The example project for a benchmark: its database, web server and worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PG = {"HOST": "PGHOST", "PORT": "PGPORT", "USER": "PGUSER", "PASSWORD": "PGPASS
 
 
 def environment_of(place: Place) -> dict[str, str]:
-    """Lead the example project's settings to a place."""
+    """Return the environment that points the example project at a place."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EXAMPLE_", "JOBQUEUE_WORKER_"))}
     own = {
         "DJANGO_SETTINGS_MODULE": "example_project.settings",
@@ -37,7 +37,7 @@ def environment_of(place: Place) -> dict[str, str]:
 
 
 class Restarted:
-    """A process in a group of its own, which can be killed with all that it started, and come back."""
+    """A process group that can be killed and restarted."""
 
     def __init__(self, *line: str, environment: dict[str, str], pass_fds: tuple[int, ...] = ()) -> None:
         self._line = [sys.executable, "-m", *line]
@@ -52,11 +52,11 @@ class Restarted:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the group."""
         self._end(signal.SIGKILL)
 
     def start(self) -> None:
-        """Start it, for the first time or anew."""
+        """Start it, or start it again."""
         self._process = subprocess.Popen(
             self._line,
             cwd=ROOT,
@@ -74,20 +74,20 @@ class Restarted:
 
 
 def migrate(place: Place) -> None:
-    """Make the example project's tables."""
+    """Create the example project's tables."""
     line = [sys.executable, "-m", "django", "migrate", "-v", "0", "--skip-checks"]
     subprocess.run(line, cwd=ROOT, env=environment_of(place), check=True)
 
 
 def worker_at(place: Place) -> Restarted:
-    """Make a worker at full speed; its lease is short, for it is going to be killed."""
+    """Return a worker at full speed, with a short lease, because it will be killed."""
     words = ("runworker", "--skip-checks", "-v", "0", "--lease", str(LEASE))
     return Restarted("django", *words, environment=environment_of(place))
 
 
 @contextmanager
 def server_at(place: Place) -> Iterator[tuple[int, Restarted]]:
-    """Run gunicorn on a socket that outlives it, as systemd keeps one; yield the port, and the server."""
+    """Run gunicorn on a socket that outlives it, as with systemd. Yield the port and the server."""
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         words = ["--bind", f"fd://{listening.fileno()}", "--workers", str(WORKERS), "--threads", str(THREADS)]
         words += ["--log-level", "critical"]

@@ -1,4 +1,4 @@
-"""The example's capture view under load: how long answers take beside a busy worker, and what kills cost."""
+"""The example's capture view under load: response times beside a busy worker, and the cost of kills."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer = dict[str, Any]
 
 
 def captures(site: Site) -> Iterator[Figure]:
-    """Post 200 events a second for a minute over HTTP beside a worker; then with the worker and the server killed."""
+    """Post 200 events a second for a minute beside a worker; then again, with worker and server killed."""
     if find_spec("gunicorn") is None:
         raise RuntimeError("gunicorn is not installed; install django-jobqueue[test]")
     length = site.size(60, 2)
@@ -44,7 +44,7 @@ def captures(site: Site) -> Iterator[Figure]:
 
 
 def _run(site: Site, length: float, *, kills: bool) -> tuple[list[Answer], float]:
-    """Post a load; return the answers, and how long after the first event the last job was done."""
+    """Post a load. Return the answers, and how long after the first event the last job was completed."""
     connections.close_all()
     site.raw.empty()
     migrate(site.place)
@@ -70,7 +70,7 @@ def _posted(load: Load) -> Iterator[Answer]:
 
 
 def _kill(worker: Restarted, server: Restarted, length: float) -> None:
-    """Kill the worker when a third of the time is over, and the server when two thirds are; then both come back."""
+    """Kill the worker after a third of the time and the server after two thirds, and restart both."""
     time.sleep(length / 3)
     worker.kill()
     time.sleep(length / 3)
@@ -91,7 +91,7 @@ def _latencies(site: Site, answers: Sequence[Answer], length: float) -> Figure:
 
 
 def _kept(site: Site, what: str, answers: Sequence[Answer], elapsed: float) -> Figure:
-    """Compare what was accepted with what the tables hold."""
+    """Compare the accepted events with the tables."""
     accepted = {answer["id"] for answer in answers}
     lost = accepted - _ids(_SEEN_TO)
     again = sum(answer["tries"] > 1 for answer in answers)

@@ -1,4 +1,4 @@
-"""Processes of a run: each is asked by one line of JSON and answers line by line."""
+"""The child processes of a run. Each gets a line of JSON and answers line by line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A running process: its questions and its answers, unbuffered, and how it ended."""
+    """A running process, its unbuffered input and output, and its exit status."""
 
     questions: IO[bytes]
     answers: IO[bytes]
@@ -30,7 +30,7 @@ class Child:
 
 @contextmanager
 def running(command: Sequence[str], **options: Any) -> Iterator[Child]:
-    """Run a command that is spoken with. It ends with its input, at the latest, and on an error at once."""
+    """Run a command with an open input. It ends with its input, or at once on an error."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd=ROOT, **options
     ) as process:
@@ -46,7 +46,7 @@ def running(command: Sequence[str], **options: Any) -> Iterator[Child]:
 
 @contextmanager
 def child(module: str, *arguments: str, asked: object) -> Iterator[Child]:
-    """Run a module in a process of its own, and ask it what it is for."""
+    """Run a module in a process of its own, and send it the request."""
     with running([sys.executable, "-m", module, *arguments]) as spoken:
         spoken.ask(asked)
         yield spoken

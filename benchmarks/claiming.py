@@ -1,4 +1,4 @@
-"""What a claim costs however many jobs wait, and whoever stands in its way; on tables never analysed, and after."""
+"""The cost of a claim by number of queued jobs and by obstacles, on tables with and without statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What lies in the table: the jobs that are due, and crowds beside them."""
+    """The contents of the table: due jobs, and crowds beside them."""
 
     name: str
     due: Crowd
@@ -42,23 +42,23 @@ class Case:
 
 
 def deep(count: int) -> Case:
-    """Nothing but jobs that are due."""
+    """Only due jobs."""
     return Case(name=f"{count:,} due", due=Crowd(count=count))
 
 
 def future(count: int) -> Case:
-    """Jobs for tomorrow, of a better priority."""
+    """Jobs for tomorrow with a better priority."""
     crowd = Crowd(count=count, priority=1, first_due=_DAY)
     return Case(name=f"{count:,} future at priority 1", due=_FEW, crowds=(crowd,))
 
 
 def ended(count: int) -> Case:
-    """What was done and is kept."""
+    """Completed jobs."""
     return Case(name=f"{count:,} completed", due=_FEW, crowds=(Crowd(count=count, status="completed"),))
 
 
 def rare(count: int) -> Case:
-    """The worker of the tenth type, whose jobs come after those of nine others."""
+    """A worker of the tenth type, whose jobs come after those of nine others."""
     due = replace(_FEW, type=RARE)
     return Case(
         name=f"one type behind {count:,} of nine", due=due, crowds=_of_nine(count), types=frozenset({RARE}), raw=False
@@ -66,7 +66,7 @@ def rare(count: int) -> Case:
 
 
 def every(count: int) -> Case:
-    """The worker of all ten types."""
+    """A worker of all ten types."""
     due, types = replace(_FEW, type=RARE), frozenset({*USUAL, RARE})
     return Case(name=f"all ten types, {count:,} of nine", due=due, crowds=_of_nine(count), types=types)
 
@@ -86,7 +86,7 @@ CASES: tuple[Callable[[int], Case], ...] = (deep, future, ended, rare, every, pa
 
 
 def claims(site: Site) -> Iterator[Figure]:
-    """What a claim of 1 and of 50 costs with 1,000 to 1,000,000 jobs in the table, or in its way."""
+    """Claim 1 and 50 jobs with 1,000 to 1,000,000 jobs in the table, due or in the way."""
     many = site.size(1_000_000, 50_000)
     for case in CASES:
         small: dict[tuple[int, bool], float] = {}
@@ -95,7 +95,7 @@ def claims(site: Site) -> Iterator[Figure]:
 
 
 def _of_case(site: Site, case: Case, small: dict[tuple[int, bool], float]) -> Iterator[Figure]:
-    """Time committed claims on a table never analysed, and after; the first of a case's sizes is noted as small."""
+    """Time committed claims without and with statistics. The first of a case's sizes is the small one."""
     _prepare(site, case)
     for analysed in (False, True):
         if analysed:
@@ -110,7 +110,7 @@ def _prepare(site: Site, case: Case) -> None:
     site.raw.leave_unanalysed()
     for crowd in (*case.crowds, case.due):
         site.raw.fill(crowd)
-    site.backend.pause(Scope.QUEUE, PAUSED)
+    site.backend.operator.pause(Scope.QUEUE, PAUSED)
     site.raw.settle_down()
     site.reconnect()
 
@@ -146,7 +146,7 @@ def _measured(site: Site, case: Case, limit: int, analysed: bool, small: dict[tu
 
 
 def _durations(site: Site, case: Case, limit: int, blocks: int, claim: Callable[[], int]) -> list[float]:
-    """Time blocks of claims, each from a queue of the case's full depth."""
+    """Time blocks of claims, each from a queue with the case's full depth."""
     durations: list[float] = []
     claim()  # plans, and finds out who stands in the way
     taken = limit
@@ -163,7 +163,7 @@ def _durations(site: Site, case: Case, limit: int, blocks: int, claim: Callable[
 
 
 def _claim(site: Site, request: ClaimRequest) -> int:
-    """Claim until the limit is reached, as often as the backend says that it is worth asking at once."""
+    """Claim until the limit is reached, as often as the backend asks for it."""
     claimed = 0
     while True:
         turn = site.backend.cycle(OWNER, (), replace(request, limit=request.limit - claimed))

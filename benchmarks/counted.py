@@ -1,4 +1,4 @@
-"""The process whose instructions are counted: it does one thing so many times, and is counted from the second on."""
+"""The process whose instructions are counted, from its second repetition on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARM = 3
 
 
 def main() -> None:
-    """Do what the argument asks for, under callgrind; that begins to count when it is told to."""
+    """Do what the argument requests under callgrind, which starts to count on request."""
     asked = json.loads(sys.argv[1])
     Place(**asked["place"]).configure()
     act = import_module("benchmarks.counting").ACTS[asked["act"]]  # not before the apps are ready

@@ -1,4 +1,4 @@
-"""How many instructions an enqueue and a worker's turn take: a figure that a busy machine does not change."""
+"""The numbers of instructions for an enqueue and a worker's turn, which don't depend on the machine's load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLLECTED = re.compile(r"Collected : (\d+)")
 
 
 def enqueue(times: int) -> None:
-    """Enqueue by the public API, as the measure of enqueueing does."""
+    """Enqueue with the public API, like the measurement of enqueueing."""
     for number in range(times):
         resize_image.using(idempotency_key=new_id()).enqueue(Resize(image_id=number))
 
@@ -46,7 +46,7 @@ ACTS: dict[str, Callable[[int], None]] = {"enqueue": enqueue, "cycle": cycle}
 
 
 def instructions(site: Site) -> Iterator[Figure]:
-    """Instructions of one enqueue and of one cycle of 50 in this process, by callgrind; on Postgres the client's."""
+    """Count the instructions of one enqueue and of one cycle of 50, by callgrind; on Postgres the client's."""
     for name, times, measure in (
         ("enqueue", site.size(200, 50), "instructions of one enqueue"),
         ("cycle", site.size(40, 10), f"instructions of one cycle of {SLOTS}"),
@@ -55,7 +55,7 @@ def instructions(site: Site) -> Iterator[Figure]:
 
 
 def _counted(site: Site, act: str, times: int) -> Value:
-    """Count once and twice as many: what the two have in common, such as the interpreter's end, cancels out."""
+    """Count once and twice the repetitions: their difference excludes constant costs such as the start."""
     if not shutil.which(_VALGRIND[0]):
         return Value("not run: valgrind is not installed")
     once, twice = (_collected(site, act, count) for count in (times, 2 * times))

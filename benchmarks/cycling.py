@@ -1,4 +1,4 @@
-"""A worker's turn: settle fifty, claim the next fifty, until nothing is left."""
+"""The turns of a worker: settle fifty jobs and claim the next fifty, until none is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUEST = ClaimRequest(limit=SLOTS, types=frozenset({"resize_image"}))
 
 
 def cycles(site: Site) -> Iterator[Figure]:
-    """Drain the queue by ``backend.cycle``, and by the fused statement of a hand-written worker."""
+    """Drain the queue with ``backend.cycle``, beside the combined statement of a handwritten worker."""
     count = site.size(20_000, 2_000)
 
     def ours() -> float:
@@ -52,7 +52,7 @@ def _drain(site: Site, expected: int) -> None:
 
 
 def drain_raw(raw: Raw, expected: int, limit: int = SLOTS) -> None:
-    """Drain the queue by the fused statement of a hand-written worker, so many at once."""
+    """Drain the queue with the combined statement of a handwritten worker, in batches."""
     done: Sequence[Held] = ()
     drained = 0
     while done := raw.cycle(OWNER, done, limit):

@@ -1,4 +1,4 @@
-"""The databases a run makes for itself and drops: a temporary SQLite file, and a Postgres database of its own."""
+"""The databases of a run, which are created and dropped: a temporary SQLite file, and a Postgres database."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SETTINGS = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWO
 
 
 class NoPostgres(Exception):
-    """No Postgres answers; the message says what was tried."""
+    """No Postgres server answers. The message says which one was tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where one vendor's figures are taken: Django's settings, and the address for the bare driver."""
+    """A vendor's database: Django's settings, and the address for the bare driver."""
 
     vendor: str
     database: dict[str, Any]
@@ -40,7 +40,7 @@ class Place:
     runtime: str
 
     def configure(self, apps: Sequence[str] = ("django.contrib.contenttypes",), **others: Any) -> None:
-        """Make this process a Django project that has the queue, and little else but what is named."""
+        """Make this process a minimal Django project with the queue and the named apps."""
         settings.configure(
             DATABASES={"default": self.database},
             DEBUG=False,
@@ -56,7 +56,7 @@ class Place:
 
 @contextmanager
 def sqlite_place(synchronous: str | None = "NORMAL", **others: Any) -> Iterator[Place]:
-    """Make a folder for a SQLite file, and remove it; without ``synchronous``, Django's own options are left alone."""
+    """Create a folder for a SQLite file, and remove it. Without ``synchronous``, Django's options are unchanged."""
     with tempfile.TemporaryDirectory(prefix="jobqueue-bench-") as folder:
         path = str(Path(folder) / "queue.sqlite3")
         database = {"ENGINE": "django.db.backends.sqlite3", "NAME": path, **others}
@@ -70,7 +70,7 @@ def sqlite_place(synchronous: str | None = "NORMAL", **others: Any) -> Iterator[
 
 @contextmanager
 def postgres_place(**others: Any) -> Iterator[Place]:
-    """Make a Postgres database, and drop it; raise NoPostgres if no server answers."""
+    """Create a Postgres database, and drop it. Raise NoPostgres if no server answers."""
     given = _answering()
     name = f"jobqueue_bench_{os.getpid()}"
     with psycopg.connect(given, autocommit=True) as connection, tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How fast the whole worker drains no-op jobs that wait: with threads and coroutines, and by which setting best."""
+"""The speed of a whole worker with no-op jobs, for threads and coroutines, and the best settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks.site import REPETITIONS, Site
 from benchmarks.variants import RawDurable, durable
 from benchmarks.workers import rows, until, worker_at
 from jobqueue import backends
-from jobqueue.handler import Handler
+from jobqueue.api.handler import Handler
 from jobqueue.records import Scope
 
 QUEUE = "default"
@@ -31,7 +31,7 @@ _CHUNK = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How a worker is set, and whether its SQLite syncs every commit."""
+    """The settings of a worker, and whether its SQLite syncs every commit."""
 
     slots: int
     processes: int = 1
@@ -46,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What one drain came to: jobs per second, and microseconds of CPU time for each job."""
+    """The result of a drain: jobs per second, and microseconds of CPU time per job."""
 
     rate: float
     supervisor: float
@@ -78,7 +78,7 @@ BEST = {"sqlite": Goal(50_000, beside=100_000), "postgres": Goal(45_000, beside=
 
 
 def drains(site: Site) -> Iterator[Figure]:
-    """Drain 20,000 no-op jobs by the whole worker, with 10 and 50 threads; and what CPU time each takes."""
+    """Drain 20,000 no-op jobs with a whole worker of 10 and of 50 threads, with their CPU time."""
     count = site.size(20_000, 2_000)
     for setting, goal in DRAINS[site.place.vendor].items():
         turns = [_turn(site, setting, count) for _ in range(REPETITIONS)]
@@ -87,7 +87,7 @@ def drains(site: Site) -> Iterator[Figure]:
 
 
 def best(site: Site) -> Iterator[Figure]:
-    """Drain 20,000 no-op jobs with many threads, coroutines and processes: the best setting, and how good it is."""
+    """Drain 20,000 no-op jobs with many threads, coroutines and processes, to find the best setting."""
     count = site.size(20_000, 2_000)
     tried: dict[Setting, list[Turn]] = {setting: [] for setting in CANDIDATES}
     for _ in range(REPETITIONS):
@@ -101,15 +101,15 @@ def best(site: Site) -> Iterator[Figure]:
 
 
 def drained(place: Place, handler: Handler[..., Any, ...], payloads: Sequence[object], **options: Any) -> Drained:
-    """Put jobs into empty tables and have a worker drain them, from the moment when it is up."""
+    """Fill empty tables and drain them with a worker, timed from when it is up."""
     backend = backends.current()
-    backend.pause(Scope.QUEUE, QUEUE)
+    backend.operator.pause(Scope.QUEUE, QUEUE)
     fill(handler, payloads)
     connection.close()
     with worker_at(place, **options) as running:
         running.wait_until_up()
         before = running.cpu_apart()
-        backend.resume(Scope.QUEUE, QUEUE)
+        backend.operator.resume(Scope.QUEUE, QUEUE)
         backend.wake()
         wait_until_done(pause=0.1)
         spent = [1e6 * (late - early) / len(payloads) for early, late in zip(before, running.cpu_apart(), strict=True)]
@@ -117,19 +117,19 @@ def drained(place: Place, handler: Handler[..., Any, ...], payloads: Sequence[ob
 
 
 def fill(handler: Handler[..., Any, ...], payloads: Sequence[object]) -> None:
-    """Enqueue many jobs through the public API."""
+    """Enqueue many jobs with the public API."""
     for start in range(0, len(payloads), _CHUNK):
         handler.enqueue_many(payloads[start : start + _CHUNK])
 
 
 def wait_until_done(pause: float) -> None:
-    """Wait until no job is left that was not completed."""
+    """Wait until all jobs are completed."""
     left = rows("Job").exclude(status="completed")
     until(lambda: not left.exists(), "all jobs are completed", pause=pause, patience=PATIENCE)
 
 
 def _rate(count: int) -> float:
-    """Read off the rows how long it took from the first claim to the last completion."""
+    """Return the speed from the first claim to the last completion, as recorded in the rows."""
     span = rows("Job").aggregate(first=Min("started_at"), last=Max("completed_at"), all=Count("pk"))
     if span["all"] != count:
         raise RuntimeError(f"{span['all']} jobs were drained, not {count}")
@@ -137,7 +137,7 @@ def _rate(count: int) -> float:
 
 
 def _turn(site: Site, setting: Setting, count: int) -> Turn:
-    """Drain by the worker and then by the bare SQL, so that a slow spell of the machine strikes both."""
+    """Drain with the worker and then with bare SQL, so that a slow spell of the machine affects both."""
     site.fresh()
     place = durable(site.place) if setting.durable else site.place
     handler = resize_soon if setting.coroutines else resize_image
@@ -147,7 +147,7 @@ def _turn(site: Site, setting: Setting, count: int) -> Turn:
 
 
 def _drain_bare(site: Site, setting: Setting, count: int) -> float:
-    """Drain by the fused statement of a hand-written worker, as many at once as the worker has slots."""
+    """Drain with the combined statement of a handwritten worker, in batches of the worker's slots."""
     site.fresh()
     site.raw.fill(Crowd(count=count))
     with closing(RawDurable(site.place.address)) if setting.durable else nullcontext(site.raw) as raw:

@@ -1,4 +1,4 @@
-"""Enqueueing: one by one with validation and a key, each committed, and in bulk."""
+"""The speed of enqueueing, one by one with validation, a key and a commit, and in bulk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_BULK = {"sqlite": Goal(40_000, beside=96_000), "postgres": Goal(35_000, besid
 
 
 def singly(site: Site) -> Iterator[Figure]:
-    """One by one through the public API: pydantic validation, an idempotency key, a commit each."""
+    """Enqueue one by one with the public API: pydantic validation, an idempotency key, a commit each."""
     count = site.size(3_000, 500)
     site.fresh()
     ways: list[Callable[[], float]] = [
@@ -68,7 +68,7 @@ def _compared(
 
 
 def in_bulk(site: Site) -> Iterator[Figure]:
-    """enqueue_many of 1,000 jobs; beside it executemany in one transaction."""
+    """Enqueue 1,000 jobs with enqueue_many, beside executemany in one transaction."""
     times = site.size(10, 2)
     site.fresh()
 

@@ -1,4 +1,4 @@
-"""The handlers of a run: most do nothing, for what is measured is the queue."""
+"""The handlers of a run. Most do nothing, because the queue is measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobqueue.clock import SYSTEM
 
 
 class Resize(BaseModel):
-    """Which image, and how wide."""
+    """An image, and its new width."""
 
     image_id: int
     width: int = 800
@@ -36,7 +36,7 @@ async def resize_soon(payload: Resize) -> None:
 
 @job
 def nap(seconds: float) -> None:
-    """Wait, as most handlers do for most of their time."""
+    """Wait, like most handlers do most of the time."""
     time.sleep(seconds)
 
 
@@ -48,14 +48,14 @@ async def nap_soon(seconds: float) -> None:
 
 @job(atomic=True)
 def book(payload: Resize, ctx: JobContext) -> None:
-    """Write one row of its own, which commits with the job's completion."""
+    """Write one row, which commits with the job's completion."""
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO booking (job_id, image_id) VALUES (%s, %s)", [ctx.job_id, payload.image_id])
 
 
 @job
 def stamp(path: str) -> None:
-    """Say when it began, to whoever reads the pipe."""
+    """Write the start time to a pipe."""
     began = SYSTEM.monotonic()
     with Path(path).open("w", encoding="ascii") as pipe:
         pipe.write(f"{began!r}\n")
@@ -63,7 +63,7 @@ def stamp(path: str) -> None:
 
 @job
 def sign(path: str, ctx: JobContext) -> None:
-    """Add to a ledger when it began, at the price of one system call."""
+    """Append the start time to a ledger, with one system call."""
     began = SYSTEM.monotonic()
     os.write(_ledger(path), f"{ctx.job_id} {began!r}\n".encode())
 
@@ -75,7 +75,7 @@ def _ledger(path: str) -> int:
 
 @job
 def wait(path: str, ctx: JobContext) -> None:
-    """Say which process runs it, and stay until that is ended."""
+    """Report the process, and wait until it is killed."""
     with Path(path).open("a", encoding="ascii") as ledger:
         ledger.write(f"{os.getpid()}\n")
     while not ctx.should_stop():
@@ -84,7 +84,7 @@ def wait(path: str, ctx: JobContext) -> None:
 
 @job
 def compute(ctx: JobContext) -> None:
-    """Compute in Python until told to stop, and never let the interpreter's lock go of its own accord."""
+    """Compute in Python until told to stop, without ever releasing the interpreter's lock voluntarily."""
     while not ctx.should_stop():
         pass
 
@@ -97,7 +97,7 @@ def hog(seconds: float) -> None:
 
 @job
 def collect(path: str) -> None:
-    """Have the process that runs it look for all its garbage, and say which it was."""
+    """Run a full garbage collection in this process, and report which one it was."""
     gc.collect()
     with Path(path).open("a", encoding="ascii") as ledger:
         ledger.write(f"{os.getpid()}\n")

@@ -1,4 +1,4 @@
-"""The process that waits for wake-ups, and the bare way to send and hear one: a datagram, or NOTIFY."""
+"""The process that waits for wake-ups, and the bare way to send one: a datagram, or NOTIFY."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Hear = Callable[[float], bool]
 
 @contextmanager
 def bare_sender(place: Place) -> Iterator[Callable[[], object]]:
-    """Yield what wakes the bare listener."""
+    """Yield the function that wakes the bare listener."""
     if place.vendor == "postgres":
         with psycopg.connect(place.address, autocommit=True) as connection:
             yield lambda: connection.execute(f"NOTIFY {_CHANNEL}")
@@ -67,13 +67,13 @@ def _our_listener(place: Place) -> Iterator[Hear]:
     place.configure()
     listener = backends.current().listen()
     try:
-        yield listener.wait
+        yield listener.hear
     finally:
         listener.close()
 
 
 def main() -> None:
-    """Read the place from standard input, then write a stamp for each wake-up, until the input ends."""
+    """Read the place from standard input, then write a timestamp for each wake-up until the input ends."""
     place = Place(**json.loads(sys.stdin.readline()))
     make = _our_listener if sys.argv[1] == "ours" else _bare_listener
     with make(place) as hear:

@@ -1,4 +1,4 @@
-"""Looking at the admin's pages: how long each takes in Django's test client, and whether that is soon enough."""
+"""The times of the admin's pages in Django's test client, and their limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANDLERS = (jobs.resize_image, jobs.nap)
 
 
 def figures(vendor: str, count: int, times: int) -> Iterator[Figure]:
-    """Fill the table and look at each page, where the database never looked at what it has, and where it has."""
+    """Fill the table and time each page, before and after the database collected statistics."""
     call_command("migrate", verbosity=0)
     _leave_unanalysed()
     millions.fill(count)
@@ -51,7 +51,7 @@ def _looked(vendor: str, name: str, client: Client, visit: Visit, times: int, *,
 
 
 def _default(client: Client, visit: Visit) -> Value | None:
-    """Look once at the page that Django's default would be."""
+    """Time the corresponding page of Django's default admin once."""
     address = visit.address("plain") if visit.plain is not None else None
     if address is None:
         return None

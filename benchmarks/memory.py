@@ -1,4 +1,4 @@
-"""What memory a whole worker takes: supervisor, zygote and executors, in a project with the admin and its like."""
+"""The memory of a whole worker with supervisor, zygote and executors, in a project with the admin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What one worker takes in MB: before it has run a job, after many, and once its executors collected garbage."""
+    """The memory of one worker in MB: before its first job, after many, and after a garbage collection."""
 
     idle: float
     busy: float
@@ -31,7 +31,7 @@ class Sizes:
 
 
 def memory(site: Site) -> Iterator[Figure]:
-    """Weigh a worker (PSS) when idle, after 10,000 jobs, and after a full collection; and each further executor."""
+    """Measure a worker (PSS) when idle, after 10,000 jobs and after a full collection, and each further executor."""
     count = site.size(10_000, 1_000)
     one = _sizes(site, 1, count)
     goal = WHOLE[site.place.vendor]
@@ -68,7 +68,7 @@ def _sizes(site: Site, executors: int, count: int) -> Sizes:
 
 
 def _collect(running: Worker) -> None:
-    """Have each executor run a full collection, as any process that lives long does sooner or later."""
+    """Run a full garbage collection in each executor, as happens sooner or later in long-lived processes."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger"
         ledger.touch()

@@ -1,4 +1,4 @@
-"""A table as it is after a busy week: millions of jobs that are done, and among them those that wait for somebody."""
+"""A table after a busy week: millions of completed jobs, and a few that wait for an operator."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CASE WHEN i >= {count} - {count} / 100 THEN 'queued' WHEN i % 500 = 7 THEN 'dead
 
 
 def fill(count: int) -> None:
-    """Store the jobs of a week, the histories of the dead, what the workers added up, and the workers."""
+    """Store the jobs of a week, histories of dead letters, metrics, and workers."""
     start = int((SYSTEM.now() - WEEK).timestamp() * 1000)
     step = int(WEEK.total_seconds() * 1000) // count
     for first in range(0, count, CHUNK):
@@ -121,10 +121,10 @@ SELECT id, number, number, '{OWNER}', 'failed', 'ConnectionError', error, '{_TRA
 
 
 def _fill_figures(types: int) -> None:
-    """Store what workers added up of so many types in half as many queues: in a full run of 5,000 pairs of them.
+    """Store metrics of the given types in half as many queues: 5,000 pairs of them in a full run.
 
-    One queue always has all types; of the others each stretch has as many again, so that it has as many as it can tell
-    apart.
+    One queue always has all types. Each stretch has as many pairs again from the other queues, which is the most that a
+    stretch distinguishes.
     """
     now, columns = SYSTEM.now(), list(_figures(types))
     for span, kept in KEPT.items():
@@ -136,7 +136,7 @@ def _fill_figures(types: int) -> None:
 
 
 def _figures(types: int) -> Iterator[list[dict[str, Any]]]:
-    """Make the rows of one stretch after another, until all pairs have been in one."""
+    """Return the rows of one stretch after another, until each pair was in one."""
     kinds = ["resize_image", "nap", *(f"kind_{number}" for number in range(2, types))]
     queues = ["mail", "default", *(f"queue_{number}" for number in range(3, types // 2))]
     busy, others = [("images", kind) for kind in kinds], list(product(queues, kinds))

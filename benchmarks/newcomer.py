@@ -1,4 +1,4 @@
-"""What a newcomer gets: ``runworker`` without options, and the database settings that ``startproject`` leaves."""
+"""The speed of ``runworker`` without options, with the database settings of ``startproject``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.variants import plain
 
 
 def newcomers(site: Site) -> Iterator[Figure]:
-    """Drain 20,000 no-op jobs as a newcomer does: no options, no settings, a table never analysed."""
+    """Drain 20,000 no-op jobs as a newcomer does: no options, no settings, no statistics."""
     count = site.size(20_000, 2_000)
     rates = [_rate(site, count) for _ in range(REPETITIONS)]
     yield Figure(
@@ -27,7 +27,7 @@ def newcomers(site: Site) -> Iterator[Figure]:
 
 
 def _rate(site: Site, count: int) -> float:
-    """Have a process of its own do it: Django's settings are one per process."""
+    """Measure in a process of its own, because Django's settings are per process."""
     site.fresh()
     site.raw.leave_unanalysed()
     with tempfile.TemporaryDirectory() as folder:

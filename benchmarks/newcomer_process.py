@@ -1,4 +1,4 @@
-"""The process that enqueues and starts a worker under a newcomer's settings, and says how fast that was."""
+"""The process that enqueues and starts a worker with a newcomer's settings, and prints the speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.workers import end_in_order
 
 
 def main() -> None:
-    """Do what the line on standard input asks for."""
+    """Do what the line on standard input requests."""
     end_in_order()
     asked = json.loads(sys.stdin.readline())
     place = Place(**asked["place"])

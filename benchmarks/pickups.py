@@ -1,4 +1,4 @@
-"""From a commit to the handler's first line: in an idle worker, in a busy one, and beside a handler that computes."""
+"""The time from a commit to the handler's first line: in an idle worker, a busy one, and beside a busy handler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARM = 5
 
 
 def idle(site: Site) -> Iterator[Figure]:
-    """Pick up jobs one at a time in an idle worker, from commit to handler; and what CPU time idling costs."""
+    """Pick up jobs one at a time in an idle worker, from commit to handler, with the CPU cost of idling."""
     with _pipe(site) as (running, pipe):
         before, start = running.cpu(), SYSTEM.monotonic()
         time.sleep(site.size(15, 3))
@@ -57,7 +57,7 @@ def idle(site: Site) -> Iterator[Figure]:
 
 
 def computing(site: Site) -> Iterator[Figure]:
-    """Pick up jobs one at a time beside a handler that computes in Python and never lets the interpreter's lock go."""
+    """Pick up jobs one at a time beside a handler that computes in Python without releasing the lock."""
     with _pipe(site) as (_, pipe):
         compute.enqueue()
         until(lambda: rows("Job").filter(status="in_progress").exists(), "the other job runs")
@@ -74,7 +74,7 @@ def computing(site: Site) -> Iterator[Figure]:
 
 @contextmanager
 def _pipe(site: Site) -> Iterator[tuple[Worker, Path]]:
-    """Start a worker without options and make a pipe for stamps: no option makes it any sooner, for it is woken."""
+    """Start a worker without options, and make a pipe for timestamps. No option makes pickups faster."""
     site.fresh()
     with tempfile.TemporaryDirectory() as folder, worker(site) as running:
         pipe = Path(folder) / "pipe"
@@ -116,7 +116,7 @@ def flowing(site: Site) -> Iterator[Figure]:
 
 
 def _produced(site: Site, ledger: Path, seconds: int) -> dict[str, float]:
-    """Have a process enqueue at a pace; return when each job was committed."""
+    """Enqueue at a pace in another process. Return when each job was committed."""
     asked = {"place": asdict(site.place), "seconds": seconds, "rate": RATE, "path": str(ledger)}
     with child("benchmarks.producing", asked=asked) as producing:
         moments = _parsed(producing.answers.read().decode())

@@ -1,4 +1,4 @@
-"""The same table in the admin as anybody would begin: Django's own ModelAdmin with columns, filters and a search."""
+"""The same table in a plain ModelAdmin with columns, filters and a search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ else:
 
 
 class PlainJobs(Base):
-    """What one writes first."""
+    """A first, simple ModelAdmin."""
 
     list_display = ["id", "type", "status", "queue", "priority", "tenant", "created_at", "attempts", "error"]
     list_filter = ["status", "type", "queue"]

@@ -1,4 +1,4 @@
-"""The process that posts events: so many a second, whatever the answers take, and again where there was none.
+"""The process that posts events at a fixed rate, however slow the answers are, and repeats those without one.
 
 What it is to do comes as a line of JSON. In the end each event that was accepted goes out as a line: its id, at which
 try, and how many seconds after the moment it was due its answer had come.
@@ -29,7 +29,7 @@ PROSE = "The parcel of this customer has not come, and nobody at the depot knows
 
 @dataclass(frozen=True)
 class Load:
-    """How much, and to whom."""
+    """The rate and duration of a load, and its destination."""
 
     port: int
     rate: float
@@ -37,12 +37,12 @@ class Load:
 
     @property
     def events(self) -> int:
-        """How many events that comes to."""
+        """Return the number of events."""
         return int(self.rate * self.seconds)
 
 
 class Senders:
-    """Threads that share the events of a load among them."""
+    """Threads that share the events of a load."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -52,7 +52,7 @@ class Senders:
         self._answers: list[dict[str, object]] = []
 
     def run(self) -> list[dict[str, object]]:
-        """Post all of it, and tell how it went."""
+        """Post all events, and return the results."""
         threads = [Thread(target=self._send) for _ in range(SENDERS)]
         for thread in threads:
             thread.start()
@@ -77,7 +77,7 @@ class Senders:
             return next(self._numbers, None)
 
     def _post(self, connection: HTTPConnection, body: bytes) -> int:
-        """Post until it is accepted; say which try that was. An event that comes again is captured once."""
+        """Post an event until it is accepted, and return the number of tries. Repeated events are captured once."""
         for tries in count(1):
             try:
                 connection.request("POST", "/capture/", body, {"Content-Type": "application/json"})
@@ -94,7 +94,7 @@ class Senders:
 
 
 def _event(event_id: str, number: int) -> bytes:
-    """Make up a conversation of two kilobytes, with private data in it."""
+    """Return a conversation of two kilobytes with private data."""
     asked = (
         f"Write to customer{number}@example.org or call +49 30 55{number:06}, from 203.0.113.{number % 255}. {PROSE}"
     )

@@ -1,4 +1,4 @@
-"""The process that enqueues at a steady pace, and says when each of its jobs was committed."""
+"""The process that enqueues at a steady pace, and prints when each job was committed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.db import transaction
 
 from benchmarks.databases import Place
 from benchmarks.jobs import sign
+from jobqueue.api.handler import Handler
 from jobqueue.clock import SYSTEM
-from jobqueue.handler import Handler
 
 
 def committed(handler: Handler[..., Any, ...], **payload: Any) -> tuple[str, float]:
-    """Enqueue a job in a transaction; return its id and the moment of the commit, before anybody is woken."""
+    """Enqueue a job in a transaction. Return its id and the moment of the commit, before the wake-up."""
     moments: list[float] = []
     with transaction.atomic():
         transaction.on_commit(lambda: moments.append(SYSTEM.monotonic()))
@@ -25,7 +25,7 @@ def committed(handler: Handler[..., Any, ...], **payload: Any) -> tuple[str, flo
 
 
 def main() -> None:
-    """Read from standard input how fast and for how long to enqueue; write ids and moments when that is over."""
+    """Read the rate and duration from standard input, enqueue, and write ids and moments at the end."""
     asked = json.loads(sys.stdin.readline())
     Place(**asked["place"]).configure()
     start = SYSTEM.monotonic()

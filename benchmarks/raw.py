@@ -1,4 +1,4 @@
-"""The bare SQL, straight through the driver, that a queue written by hand would use on the same table."""
+"""The bare SQL of a handwritten queue on the same table, straight through the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESULT = '{"done":true}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Many jobs of one kind, the first ``first_due`` seconds from now, the others 10 milliseconds apart."""
+    """Many jobs of one kind, due ``first_due`` seconds from now and then every 10 milliseconds."""
 
     count: int
     status: str = "queued"
@@ -39,7 +39,7 @@ class Crowd:
 
 
 def rows_to_insert(count: int, *, keyed: bool) -> list[Row]:
-    """Make rows ahead, so that the bare SQL is charged for nothing but itself."""
+    """Return prepared rows, so that only the SQL is timed."""
     now = to_text(SYSTEM.now())
     ids = [new_id() for _ in range(count)]
     return [
@@ -49,7 +49,7 @@ def rows_to_insert(count: int, *, keyed: bool) -> list[Row]:
 
 
 class Raw(ABC):
-    """A connection of its own to the database of a place, and nothing between it and the driver."""
+    """A direct connection to the database of a place through the driver."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -66,11 +66,11 @@ class Raw(ABC):
 
     @abstractmethod
     def empty(self) -> None:
-        """Drop everything in the database, statistics included; the migrations make it anew."""
+        """Drop everything in the database, statistics included. Migrations create it again."""
 
     @abstractmethod
     def versions(self) -> str:
-        """Name the database and its version."""
+        """Return the database and its version."""
 
     @abstractmethod
     def enqueue(self, rows: Sequence[Row]) -> None:
@@ -82,7 +82,7 @@ class Raw(ABC):
 
     @abstractmethod
     def cycle(self, owner: str, done: Sequence[Held], limit: int) -> list[Held]:
-        """Complete what is done and claim the next jobs, in one transaction."""
+        """Complete finished jobs and claim the next ones, in one transaction."""
 
     @abstractmethod
     def analyse(self) -> None:
@@ -90,14 +90,14 @@ class Raw(ABC):
 
     @abstractmethod
     def settle_down(self) -> None:
-        """Have the database write out what it still has to, so that it does not do so while it is measured."""
+        """Flush the database's pending writes, so that they don't happen during the measurement."""
 
     @abstractmethod
     def leave_unanalysed(self) -> None:
-        """Keep the database from collecting statistics on its own."""
+        """Keep the database from collecting statistics by itself."""
 
     def fill(self, crowd: Crowd, *, skip: int = 0) -> None:
-        """Insert a crowd by one statement; ``skip`` continues one that is there already."""
+        """Insert a crowd with one statement. ``skip`` continues an existing one."""
         self._fill(crowd, self._filled, skip)
         self._filled += crowd.count
 

@@ -1,4 +1,4 @@
-"""The bare SQL on Postgres, through `psycopg`, which prepares what it sees often."""
+"""The bare SQL on Postgres, through `psycopg`, which prepares frequent statements."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SELECT printf('0BENCH%020d', :number + i), :type, :queue, :status, :priority, :p
 
 
 class RawSqlite(Raw):
-    """A connection in autocommit, with the journal and the synchronisation that the settings ask for."""
+    """A connection in autocommit, with the journal and synchronous modes of the settings."""
 
     def connect(self) -> None:
         self._connection = sqlite3.connect(self.address, isolation_level=None, timeout=30)
@@ -88,7 +88,7 @@ class RawSqlite(Raw):
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def leave_unanalysed(self) -> None:
-        """SQLite collects nothing unasked."""
+        """Do nothing, because SQLite only collects statistics on request."""
 
     def _fill(self, crowd: Crowd, number: int, skip: int) -> None:
         moment = SYSTEM.now()

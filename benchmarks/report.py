@@ -1,4 +1,4 @@
-"""What a run has to say: figures as values, as rows of a Markdown table, and as JSON."""
+"""The report of a run: figures as values, as rows of a Markdown table, and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What came out, for people and for programs."""
+    """A result, for people and for programs."""
 
     text: str
     numbers: dict[str, float] = field(default_factory=dict)
@@ -28,27 +28,27 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A rate to reach, in jobs per second, and the rate of the bare SQL on the machine it was set for."""
+    """A rate to reach, in jobs per second, and the bare SQL's rate on the machine that it was set for."""
 
     rate: int
     beside: int
 
     @property
     def share(self) -> float:
-        """The same goal on any machine."""
+        """Return the goal as a share, which holds on any machine."""
         return self.rate / self.beside
 
     def __str__(self) -> str:
         return f"≥ {self.rate:,}/s or {self.share:.0%}"
 
     def is_reached(self, rate: float, share: float | None) -> bool:
-        """Judge a rate by itself, then by its share."""
+        """Return whether a rate, or its share, reaches the goal."""
         return rate >= self.rate or (share is not None and share >= self.share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One row: our value, the bare SQL's, our share of it, and what is to be reached."""
+    """One row: our value, the bare SQL's, our share of it, and the goal."""
 
     database: str
     measure: str
@@ -60,12 +60,12 @@ class Figure:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Figure:
-        """Read a figure that came as JSON."""
+        """Return a figure from JSON data."""
         raw = values["raw"] and Value(**values["raw"])
         return cls(**values | {"ours": Value(**values["ours"]), "raw": raw})
 
     def cells(self) -> tuple[str, ...]:
-        """Spell the figure out, in the order of the headings."""
+        """Return the cells in the order of the headings."""
         verdict = {None: "", True: ": reached", False: ": MISSED"}[self.reached]
         return (
             self.database,
@@ -78,18 +78,18 @@ class Figure:
 
 
 def line(cells: Iterable[str], widths: Sequence[int] = _WIDTHS) -> str:
-    """Write one row of a table."""
+    """Return a row of a table."""
     padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     return f"| {' | '.join(padded)} |"
 
 
 def head() -> str:
-    """Write the table's first two lines."""
+    """Return the first two lines of a table."""
     return f"{line(HEADINGS)}\n{line('-' * width for width in _WIDTHS)}"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a whole table, each column as wide as its widest cell."""
+    """Return a whole table, with aligned columns."""
     written = [headings, *rows]
     widths = [max(map(len, column)) for column in zip(*written, strict=True)]
     lines = [line(cells, widths) for cells in written]
@@ -97,5 +97,5 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_json(path: Path, facts: dict[str, object], figures: Iterable[Figure]) -> None:
-    """Write everything a run found to a file."""
+    """Write all results of a run to a file."""
     path.write_text(json.dumps({**facts, "figures": [asdict(one) for one in figures]}, indent=2) + "\n")

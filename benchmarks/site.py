@@ -1,4 +1,4 @@
-"""Where a measure finds what it needs: the backend, the bare driver beside it, and an empty table when it asks."""
+"""The surroundings of a measurement: the backend, the bare driver, and an empty table on request."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class Site:
         return backends.current()
 
     def size(self, full: int, quick: int) -> int:
-        """Choose how much of something there is to be."""
+        """Return the full or the reduced size, by the run's mode."""
         return quick if self.quick else full
 
     def fresh(self) -> None:
-        """Start with newly migrated tables that no planner has ever seen statistics of."""
+        """Start with newly migrated tables without statistics."""
         connections.close_all()
         self.raw.empty()
         call_command("migrate", verbosity=0, stdout=io.StringIO())
 
     def reconnect(self) -> None:
-        """Start anew on the same tables, so that nothing planned earlier is left."""
+        """Reconnect to the same tables, so that no cached plans are left."""
         connections.close_all()
         self.raw.close()
         self.raw.connect()
 
     def close(self) -> None:
-        """Leave the database alone."""
+        """Close all connections to the database."""
         connections.close_all()
         self.raw.close()

@@ -1,4 +1,4 @@
-"""What the page on sizing rests on: slots, processes, workers; a snapshot that stays open; rows nobody vacuumed."""
+"""The measurements behind the page on sizing: slots, processes, workers, open snapshots, missing vacuum."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLAIMS = 20
 
 
 def slots(site: Site) -> Iterator[Figure]:
-    """No-op jobs drained by one worker, by slots and processes."""
+    """Drain no-op jobs with one worker, by slots and processes."""
     count = site.size(20_000, 2_000)
     for concurrency, processes in SHAPES:
         rates = [_drained(site, count, concurrency=concurrency, processes=processes) for _ in range(REPETITIONS)]
@@ -42,7 +42,7 @@ def slots(site: Site) -> Iterator[Figure]:
 
 
 def workers(site: Site) -> Iterator[Figure]:
-    """No-op jobs drained by several workers of 50 slots that share the database."""
+    """Drain no-op jobs with several workers of 50 slots on one database."""
     count = site.size(40_000, 4_000)
     for number in WORKERS:
         rates = [_drained(site, count, number, concurrency=SLOTS) for _ in range(REPETITIONS)]
@@ -55,7 +55,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def _drained(site: Site, count: int, number: int = 1, **options: int) -> float:
-    """Have workers drain a queue, and say how many jobs a second they did."""
+    """Drain a queue with workers, and return the jobs per second."""
     _fill(site, count)
     _drain(site, number, **options)
     span = rows("Job").aggregate(first=Min("started_at"), last=Max("completed_at"), all=Count("completed_at"))
@@ -71,13 +71,13 @@ def _fill(site: Site, count: int) -> None:
 
 
 def _drain(site: Site, number: int, **options: int) -> None:
-    """Let workers loose on the queue once all are up, and wait until it is empty."""
-    site.backend.pause(Scope.QUEUE, "default")
+    """Let workers start on the queue once all are up, and wait until it is empty."""
+    site.backend.operator.pause(Scope.QUEUE, "default")
     with ExitStack() as running:
         for _ in range(number):
             running.enter_context(worker(site, **options))
         until(lambda: rows("Worker").count() == number, "all workers are up")
-        site.backend.resume(Scope.QUEUE, "default")
+        site.backend.operator.resume(Scope.QUEUE, "default")
         site.backend.wake()
         until(lambda: _none("queued") and _none("in_progress"), "all jobs are done", patience=PATIENCE)
 
@@ -88,7 +88,7 @@ def _none(status: str) -> bool:
 
 
 def snapshots(site: Site) -> Iterator[Figure]:
-    """A drain of 100,000 jobs at its beginning and at its end, without and with a snapshot open all the while."""
+    """Drain 100,000 jobs, timed at the beginning and the end, without and with an open snapshot."""
     count = site.size(100_000, 10_000)
     for is_open in (False, True):
         _fill(site, count)
@@ -122,13 +122,13 @@ def _snapshot(place: Place) -> Iterator[None]:
 
 
 def _pace(skip: int, count: int) -> float:
-    """Say how many jobs a second were completed, from one to another."""
+    """Return the jobs per second between two numbers of completed jobs."""
     moments = rows("Job").order_by("completed_at").values_list("completed_at", flat=True)
     return float((count - 1) / (moments[skip + count - 1] - moments[skip]).total_seconds())
 
 
 def dead_rows(site: Site) -> Iterator[Figure]:
-    """What a claim of 50 costs after drains that nobody vacuumed, and after a vacuum. Postgres alone has such rows."""
+    """Claim 50 jobs after drains without a vacuum, and after a vacuum. Postgres only."""
     if site.place.vendor != "postgres":
         return
     for count in (0, site.size(100_000, 5_000), site.size(500_000, 20_000)):

@@ -1,4 +1,4 @@
-"""Whether slots work at the same time: jobs that wait for a moment, as a share of what so many slots could do."""
+"""The concurrency of slots: sleeping jobs, as a share of what that many slots could do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.draining import drained
 from benchmarks.jobs import nap, nap_soon
 from benchmarks.report import Figure
 from benchmarks.site import REPETITIONS, Site
-from jobqueue.handler import Handler
+from jobqueue.api.handler import Handler
 
 SLOTS = 50
 #: Which share of the ideal is to be reached, by the seconds that a job waits.
@@ -21,7 +21,7 @@ MOST = 20_000
 
 
 def naps(site: Site) -> Iterator[Figure]:
-    """Drain jobs that sleep 1, 5 and 10 ms with 50 threads, and with 50 coroutines, beside what is ideal."""
+    """Drain jobs that sleep 1, 5 and 10 ms with 50 threads and with 50 coroutines, beside the ideal."""
     for handler, kind in ((nap, "threads"), (nap_soon, "coroutines")):
         for seconds, goal in GOALS.items():
             yield _figure(site, handler, kind, seconds, goal)

@@ -1,4 +1,4 @@
-"""Whether a worker grows: its resident memory over half a million jobs, fed in batches."""
+"""The growth of a worker: its resident memory over half a million jobs, enqueued in batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISCRETION = 2 * 2**20
 
 
 def soak(site: Site) -> Iterator[Figure]:
-    """Resident memory of supervisor and executor over 500,000 jobs: its slope, once the worker has settled."""
+    """Measure the memory of supervisor and executor over 500,000 jobs: its slope after the warm-up."""
     jobs = site.size(500_000, 20_000)
     batch = min(BATCH, jobs // 20)
     samples: dict[str, list[int]] = {"supervisor": [], "executor": []}
@@ -42,7 +42,7 @@ def _feed(start: int, batch: int) -> None:
 
 
 def _resident(running: Worker) -> dict[str, int]:
-    """Read the resident bytes of the process that claims and of the one that runs handlers."""
+    """Return the resident bytes of the supervisor and of the executor."""
     supervisor, executor = running.family()[0], running.executors()[0]
     return {"supervisor": _bytes(supervisor), "executor": _bytes(executor)}
 
@@ -53,7 +53,7 @@ def _bytes(pid: int) -> int:
 
 
 def _grown(site: Site, role: str, sizes: Sequence[int], batch: int) -> Figure:
-    """Lay a straight line through the samples; what it rises by is judged beside how far they stray from it."""
+    """Fit a line through the samples. Its rise is judged against their deviation."""
     settled = sizes[int(SETTLED * len(sizes)) :]
     done = [float(batch * turn) for turn in range(len(settled))]
     slope, start = linear_regression(done, settled)

@@ -1,4 +1,4 @@
-"""What a worker survives on time: handlers that hold the interpreter's lock, and executors that are killed."""
+"""The recovery time of a worker from handlers that hold the interpreter's lock, and from killed executors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEASE = 2.0
 
 
 def renewals(site: Site) -> Iterator[Figure]:
-    """Renew leases beside handlers that hold the interpreter's lock for seconds in one C call: how late."""
+    """Measure how late leases are renewed beside handlers that hold the interpreter's lock in C for seconds."""
     site.fresh()
     count, length = site.size(4, 1), 6.0
     with worker(site, lease=LEASE, concurrency=4) as running:
@@ -44,7 +44,7 @@ def renewals(site: Site) -> Iterator[Figure]:
 
 
 def _lateness(count: int) -> list[float]:
-    """Read every renewal off the rows: what lies between two of one claim, beyond a third of the lease."""
+    """Return how late each renewal was: the time between two of one claim, beyond a third of the lease."""
     seen: dict[str, list[float]] = {}
     done = threading.Event()
     while not done.is_set():
@@ -62,7 +62,7 @@ def _lateness(count: int) -> list[float]:
 
 
 def crashes(site: Site) -> Iterator[Figure]:
-    """Kill an executor: how long until all its jobs are given back."""
+    """Kill an executor, and measure the time until all its jobs are given back."""
     slots, times = 10, site.size(15, 3)
     durations = [_crash(site, slots) for _ in range(times)]
     tail = timing.tail(durations)

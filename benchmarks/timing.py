@@ -1,4 +1,4 @@
-"""Stopwatches, and what many runs come to: a median, how far they spread, and a share of the bare SQL beside them."""
+"""Stopwatches, and the statistics of many runs: median, spread, and share of the bare SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobqueue.clock import SYSTEM
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Say how long a piece of work takes."""
+    """Return how long a function takes."""
     start = SYSTEM.monotonic()
     work()
     return SYSTEM.monotonic() - start
@@ -19,7 +19,7 @@ def seconds(work: Callable[[], object]) -> float:
 def interleaved(
     repetitions: int, ours: Callable[[], float], raw: Callable[[], float] | None
 ) -> tuple[list[float], list[float]]:
-    """Measure in turns, so that a slow spell of the machine strikes both."""
+    """Measure in turns, so that a slow spell of the machine affects both."""
     mine: list[float] = []
     bare: list[float] = []
     for _ in range(repetitions):
@@ -30,25 +30,25 @@ def interleaved(
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Pick the value that ``percent`` of all do not exceed."""
+    """Return the value that ``percent`` of all values don't exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 def rate(values: Sequence[float]) -> Value:
-    """Describe jobs per second."""
+    """Return a value for jobs per second."""
     low, middle, high = min(values), median(values), max(values)
     return Value(f"{middle:,.0f}/s ({low:,.0f}-{high:,.0f})", {"median": middle, "low": low, "high": high})
 
 
 def milliseconds(values: Sequence[float]) -> Value:
-    """Describe durations, given in seconds."""
+    """Return a value for durations in seconds."""
     low, middle, high = (1000 * value for value in (min(values), median(values), max(values)))
     return Value(f"{middle:.3f} ms ({low:.3f}-{high:.3f})", {"median": middle, "low": low, "high": high})
 
 
 def tail(values: Sequence[float]) -> Value:
-    """Describe the middle and the end of many durations, given in seconds."""
+    """Return a value for the median and the tail of many durations in seconds."""
     p50, p95, p99 = (1000 * percentile(values, percent) for percent in (50, 95, 99))
     text = f"p50 {p50:.2f}, p95 {p95:.2f}, p99 {p99:.2f} ms"
     return Value(text, {"p50": p50, "p95": p95, "p99": p99, "max": 1000 * max(values)})
@@ -57,7 +57,7 @@ def tail(values: Sequence[float]) -> Value:
 def compared_rates(
     database: str, measure: str, ours: Sequence[float], raw: Sequence[float], goal: Goal | None = None
 ) -> Figure:
-    """Make a figure of jobs per second, ours and the bare SQL's."""
+    """Return a figure of jobs per second, ours and the bare SQL's."""
     result, ratio = rate(ours), share(ours, raw)
     return Figure(
         database=database,
@@ -71,5 +71,5 @@ def compared_rates(
 
 
 def share(ours: Sequence[float], raw: Sequence[float]) -> float | None:
-    """Compare each run with the one beside it, and take the median of that."""
+    """Return the median of the ratios of each run to the one beside it."""
     return median(mine / bare for mine, bare in zip(ours, raw, strict=True)) if raw else None

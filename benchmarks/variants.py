@@ -1,4 +1,4 @@
-"""Other settings than a run's own: a SQLite that syncs every commit, and a project as a newcomer has it."""
+"""Variants of a run's settings: a SQLite that syncs every commit, and a newcomer's project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RawDurable(RawSqlite):
 
 
 def durable(place: Place) -> Place:
-    """Have SQLite sync every commit; Postgres does so anyway."""
+    """Configure SQLite to sync every commit. Postgres does so anyway."""
     options = place.database["OPTIONS"]
     if "init_command" not in options:
         return place
@@ -27,10 +27,10 @@ def durable(place: Place) -> Place:
 
 
 def plain(place: Place, folder: str) -> Place:
-    """Have SQLite as ``startproject`` leaves it, in a file of its own: a rollback journal, deferred transactions.
+    """Configure SQLite as ``startproject`` does, in a file of its own: rollback journal, deferred transactions.
 
-    A run's own file will not do, for the write-ahead log stays with a file. What a run says of Postgres is plain
-    already: ``CONN_MAX_AGE`` is 0.
+    A run's own file is unsuitable, because write-ahead logging is a property of the file. Postgres needs no change:
+    ``CONN_MAX_AGE`` is 0.
     """
     if place.vendor != "sqlite":
         return place

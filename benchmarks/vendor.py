@@ -1,4 +1,4 @@
-"""The process that measures one vendor: a place comes in as JSON, figures go out, one line each."""
+"""The process that measures one vendor. It reads a place as JSON and writes a line for each figure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ BY_NAME_ALONE = frozenset({"admin", "capture"})
 
 
 def main() -> None:
-    """Measure what the line on standard input asks for."""
+    """Measure what the line on standard input requests."""
     end_in_order()
     asked = json.loads(sys.stdin.readline())
     place = Place(**asked["place"])

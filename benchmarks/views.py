@@ -1,4 +1,4 @@
-"""A view as projects have them: it writes a row of its own and enqueues, in one transaction."""
+"""A typical view: it writes a row and enqueues a job in one transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.jobs import resize_image
 
 
 def upload(request: HttpRequest) -> HttpResponse:
-    """Store an image and have it resized."""
+    """Store an image and enqueue its resizing."""
     with transaction.atomic():
         image = ContentType.objects.create(app_label="gallery", model=request.POST["name"])
         receipt = resize_image.using(idempotency_key=f"image-{image.pk}").enqueue(image_id=image.pk)

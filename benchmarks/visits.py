@@ -1,4 +1,4 @@
-"""Which pages are looked at: by the names of their addresses, with what is asked of each."""
+"""The visited pages, by URL name and query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobqueue.models import Job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One page: its address by name, its query, and what the default admin would be asked instead, if it can be."""
+    """A page: its URL name, its query, and the corresponding query of the default admin, if there is one."""
 
     name: str
     view: str = "job_changelist"
@@ -24,7 +24,7 @@ class Visit:
     plain: Mapping[str, str] | None = None
 
     def address(self, site: str = "admin") -> str | None:
-        """Say where it is; nothing, where there is no such page."""
+        """Return its URL, or ``None`` if there is no such page."""
         try:
             return reverse(f"{site}:jobqueue_{self.view}", args=self.args, current_app=site)
         except NoReverseMatch:
@@ -36,7 +36,7 @@ def _list(name: str, plain: Mapping[str, str] | None = None, **query: str) -> Vi
 
 
 def visits() -> Iterator[Visit]:
-    """Choose the pages, with jobs that are there."""
+    """Return the pages, for existing jobs."""
     done = _one("completed")
     yield _list("everything", plain={})
     yield _list("everything, the last page", p="100", plain={"p": "100"})
@@ -111,7 +111,7 @@ def _dashboards() -> Iterator[Visit]:
 
 
 def _one(status: str) -> Any:
-    """Find a job of a status, neither the newest nor the oldest."""
+    """Return a job of a status, neither the newest nor the oldest."""
     rows = Job.objects.filter(status=status).order_by("pk")
     middle = Job.objects.order_by("-pk").values_list("pk", flat=True)[3_000]
     return rows.filter(pk__lt=middle).last() or rows.first()

@@ -1,4 +1,4 @@
-"""From a wake-up after a commit to a waiting process that looks: the stamps are of one clock, on one machine."""
+"""The time from a wake-up after a commit until the waiting process looks, by one clock on one machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STAGGER = 0.0007
 
 
 def wake_ups(site: Site) -> Iterator[Figure]:
-    """Enqueue, commit, wake; and take the time until the listener of another process returns."""
+    """Enqueue, commit and wake; measure the time until the listener in another process returns."""
     each = site.size(100, 20)
     site.fresh()
     with _listener(site, "ours") as heard, _listener(site, "raw") as bare_heard, bare_sender(site.place) as send:
@@ -65,7 +65,7 @@ def _run(site: Site, count: int, wake: Callable[[], object], heard: Callable[[],
 
 @contextmanager
 def _listener(site: Site, way: str) -> Iterator[Callable[[], float]]:
-    """Start a process that listens; what is yielded reads its next stamp."""
+    """Start a listening process, and yield a function that reads its next timestamp."""
     with child("benchmarks.listening", way, asked=asdict(site.place)) as listening:
 
         def heard() -> float:

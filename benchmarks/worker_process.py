@@ -1,4 +1,4 @@
-"""A worker as a user starts it, ``runworker``, on the database of a run; what it is to do comes as one argument."""
+"""A worker as a user starts it, ``runworker``, on the database of a run, configured by one argument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USUAL_APPS = (
 
 
 def main() -> None:
-    """Run one worker until it is told to stop."""
+    """Run one worker until it is stopped."""
     asked = json.loads(sys.argv[1])
     if asked["place"]["vendor"] == "sqlite":
         sys.modules["psycopg"] = None  # type: ignore[assignment]  # as if not installed: it takes 10 MB

@@ -1,4 +1,4 @@
-"""A worker process under measurement: started, watched through /proc, and ended."""
+"""A worker process under measurement: started, observed through /proc, and stopped."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Worker:
-    """A ``runworker`` and the processes below it."""
+    """A ``runworker`` and its child processes."""
 
     def __init__(self, process: subprocess.Popen[bytes], executors: int = 1) -> None:
         self._process = process
         self._executors = executors
 
     def wait_until_up(self) -> None:
-        """Wait until it has enlisted, and has all its executors."""
+        """Wait until it is registered and has all its executors."""
         until(lambda: rows("Worker").exists() and len(self.executors()) == self._executors, "the worker is up")
 
     def family(self) -> list[int]:
-        """List the process ids: supervisor, zygote, executors."""
+        """Return the process ids: supervisor, zygote, executors."""
         found = [self._process.pid]
         for pid in found:
             children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
@@ -45,21 +45,21 @@ class Worker:
         return found
 
     def executors(self) -> list[int]:
-        """List the process ids of those that run handlers."""
+        """Return the process ids of the executors."""
         return self.family()[2:]
 
     def memory(self) -> float:
-        """Sum what the processes take, shared memory by its share, in MB."""
+        """Return the memory of all processes in MB, with shared memory in proportion."""
         rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in self.family()]
         lines = [line for rollup in rollups for line in rollup.splitlines() if line.startswith("Pss:")]
         return sum(int(line.split()[1]) for line in lines) / 1024
 
     def cpu(self) -> float:
-        """Sum the seconds of CPU time that the processes have used."""
+        """Return the seconds of CPU time of all processes."""
         return sum(map(_cpu, self.family()))
 
     def cpu_apart(self) -> tuple[float, float]:
-        """Say how many of these are the supervisor's, and how many the executors'."""
+        """Return the seconds of CPU time of the supervisor and of the executors."""
         return _cpu(self._process.pid), sum(map(_cpu, self.executors()))
 
 
@@ -70,14 +70,14 @@ def _cpu(pid: int) -> float:
 
 @contextmanager
 def worker(site: Site, **options: Any) -> Iterator[Worker]:
-    """Start a worker at a site's place, and end it with everything that is left of it."""
+    """Start a worker at a site's place, and end it with all its processes."""
     with worker_at(site.place, **options) as running:
         yield running
 
 
 @contextmanager
 def worker_at(place: Place, **options: Any) -> Iterator[Worker]:
-    """Start a worker under the settings of a place; with a ``verbosity`` it speaks, but nobody listens."""
+    """Start a worker with the settings of a place. With a ``verbosity`` it logs, but nothing reads the log."""
     asked = json.dumps({"place": asdict(place), "options": options})
     command = [sys.executable, "-m", "benchmarks.worker_process", asked]
     errors = subprocess.DEVNULL if options.get("verbosity") else None
@@ -91,7 +91,7 @@ def worker_at(place: Place, **options: Any) -> Iterator[Worker]:
 
 
 def end_in_order() -> None:
-    """Have SIGTERM end this process by an exception, so that the workers it started end with it."""
+    """Turn SIGTERM into an exception, so that the workers that this process started end with it."""
     signal.signal(signal.SIGTERM, _end)
 
 
@@ -100,13 +100,13 @@ def _end(*_: object) -> None:
 
 
 def rows(model: str) -> Manager[Any]:
-    """Find the rows of a model; which of them there are is known only once Django is set up."""
+    """Return the manager of a model, which is only available once Django is set up."""
     manager: Manager[Any] = apps.get_model("jobqueue", model)._default_manager
     return manager
 
 
 def until(is_so: Callable[[], bool], what: str, pause: float = 0.02, patience: float = PATIENCE) -> None:
-    """Wait until something is so; raise if it does not come to be."""
+    """Wait until a condition holds. Raise if it doesn't in time."""
     end = SYSTEM.monotonic() + patience
     while not is_so():
         if SYSTEM.monotonic() > end:

@@ -1,3 +1,3 @@
-"""What the queue does when something breaks: ``python -m benchmarks.faults``."""
+"""The fault laboratory: what the queue does when something breaks (``python -m benchmarks.faults``)."""
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ A fault that this machine cannot inject is reported as not run, and is no failur
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.faults",
         description=_ABOUT,
@@ -68,7 +68,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def listing() -> str:
-    """Describe the catalogue."""
+    """Return the catalogue as text."""
     lines = []
     for one in catalogue().values():
         lines.append(f"{one.id:5} {one.title} ({', '.join(one.databases)})")
@@ -79,7 +79,7 @@ def listing() -> str:
 
 
 def facts(options: argparse.Namespace) -> dict[str, str]:
-    """Say under what all this was found."""
+    """Return the conditions of the run."""
     return {
         "Python": platform.python_version(),
         "Django": django.get_version(),
@@ -90,7 +90,7 @@ def facts(options: argparse.Namespace) -> dict[str, str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Try all that was asked for, and report; return the exit status."""
+    """Try all requested faults, and report. Return the exit status."""
     pairs = list(chosen(options.only or (), options.database))
     seconds = QUICK_SECONDS if options.quick else 60 * options.minutes / max(1, len(pairs))
     print(f"Seed {options.seed}; {len(pairs)} trials of {seconds:.0f} s each, and their drains.", flush=True)
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _line(verdict: Verdict) -> str:
-    """Say in one line what came of a trial."""
+    """Return the result of a trial in one line."""
     name, database, outcome, *rest = cells(verdict)
     if verdict.outcome is Outcome.NOT_RUN:
         return f"{name} on {database}: {outcome}: {'; '.join(verdict.why)}"
@@ -122,7 +122,7 @@ def _end(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _end)  # so that what was started is ended, and what was made is removed
+    signal.signal(signal.SIGTERM, _end)  # so that processes are ended and files removed
     chosen_options = arguments()
     if chosen_options.list:
         print(listing())

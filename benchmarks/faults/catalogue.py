@@ -1,32 +1,32 @@
-"""The catalogue of faults: what can be tried, on which databases, and what it takes.
+"""The catalogue of faults, with the databases they run on and what they need.
 
 To add a fault, write one function in a module of ``benchmarks/faults/families`` and decorate it:
 
     @fault("T13", "sessions ended by the server, again and again", databases=POSTGRES)
     def sessions_end(lab: Laboratory) -> None:
-        '''One line: what is injected, and what shall hold. It is what ``--list`` shows.'''
+        '''One line, which ``--list`` shows: what is injected, and what must hold.'''
         lab.crew.start(2, processes=2, lease=lab.lease)
         lab.load.start(2, rate=20)
         while lab.goes_on():
             lab.pause(0.1, 0.3)
-            ...  # inject one fault, and say so:
+            ...  # inject one fault, and record it:
             lab.injected("pg_terminate_backend")
 
-and name a new module in ``FAMILIES`` below. The function injects, for as long as ``lab.goes_on()``, and leaves nothing
-broken behind (``try``/``finally``). After it the laboratory ends the load, replaces workers that died, waits until each
-job has come to its end, stops the workers, and has the checker account for every job. So a function checks only what is
-peculiar to its fault, with ``lab.expect(condition, "what was expected")``, and leaves figures in ``lab.findings``. What
-can be told only after the drain goes into a function that is handed to ``lab.afterwards``.
+and add a new module to ``FAMILIES`` below. The function injects as long as ``lab.goes_on()``, and repairs what it broke
+(``try``/``finally``). Afterwards the laboratory ends the load, replaces dead workers, waits until each job has ended,
+stops the workers, and lets the checker account for every job. The function only checks what is specific to its fault,
+with ``lab.expect(condition, "what was expected")``, and puts figures into ``lab.findings``. Pass checks that must run
+after the drain to ``lab.afterwards``.
 
-``needs`` are functions of ``needs.py``; where one is not met the fault is reported as not run, never as passed.
-``own_cluster`` gives Postgres a server of its own as ``lab.cluster``. A fault that wants another place still, a disk
-that is small for one, brings its ``ground``: a context manager that is told the database, as ``place.ground`` is.
+``needs`` are functions of ``needs.py``. If one isn't met, the fault is reported as not run, never as passed.
+``own_cluster`` starts a separate Postgres server, ``lab.cluster``. A fault that needs another place, such as a small
+disk, has its own ``ground``: a context manager that takes the database, like ``place.ground``.
 
-Workers and producers are started by ``lab.crew`` and ``lab.load``; these take a ``prefix`` (strace, ``env`` with a
-LD_PRELOAD) and a ``place`` (the same database behind a proxy). What is to happen beside the fault, or in step with it,
-runs by ``forking.beside`` and ``forking.in_step``. Each fault has its line in ``docs/explanation/faults.md``.
-A fault that wants other kinds of jobs adds them to ``jobs.KINDS``. Every handler must return ``{"fence": ctx.fence}``
-and write to the ledger by ``recorded(ctx)``: the checker reads from this who completed the job.
+``lab.crew`` and ``lab.load`` start workers and producers. They take a ``prefix`` (strace, ``env`` with LD_PRELOAD) and
+a ``place`` (the same database behind a proxy). ``forking.beside`` and ``forking.in_step`` run functions beside a fault.
+Each fault has a line in ``docs/explanation/faults.md``. A fault that needs other kinds of jobs adds them to
+``jobs.KINDS``. Every handler must return ``{"fence": ctx.fence}`` and write to the ledger with ``recorded(ctx)``: the
+checker reads there which attempt completed the job.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Ground = Callable[[str], AbstractContextManager["places.Ground"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault: its number in the catalogue, what it is called, and the function that injects it."""
+    """A fault: its number in the catalogue, its title, and the function that injects it."""
 
     id: str
     title: str
@@ -89,11 +89,11 @@ class Fault:
 
     @property
     def about(self) -> str:
-        """Say in one line what is injected and what shall hold."""
+        """Return what is injected and what must hold, in one line."""
         return (inspect.getdoc(self.inject) or "").partition("\n")[0]
 
     def why_not(self, database: str) -> str | None:
-        """Say why it cannot be tried here, if it cannot."""
+        """Return why it can't be tried here, if it can't."""
         wanted = [processes_in_proc, *self.needs]
         if self.own_cluster and database == "postgres":
             wanted.append(own_postgres)
@@ -112,7 +112,7 @@ def fault(
     own_cluster: bool = False,
     ground: Ground | None = None,
 ) -> Callable[[Inject], Inject]:
-    """Put a function that injects a fault into the catalogue; the numbers of several in one test end in a letter."""
+    """Add a function to the catalogue. Several faults of one test have numbers that end in a letter."""
 
     def add(inject: Inject) -> Inject:
         if number in _faults and _faults[number].inject.__qualname__ != inject.__qualname__:
@@ -133,7 +133,7 @@ def fault(
 
 @cache
 def catalogue() -> dict[str, Fault]:
-    """Return all faults, by their numbers."""
+    """Return all faults by number."""
     for family in FAMILIES:
         import_module(f"benchmarks.faults.families.{family}")
     return dict(sorted(_faults.items()))

@@ -1,4 +1,4 @@
-"""The accounting, the same for every fault: what the ledger tells is compared with the rows that are left. Pure."""
+"""The accounting of every fault: the ledger is compared with the rows that are left. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TERMINAL = frozenset({"completed", "failed", "dead_letter"})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the database says of a job after the drain. ``told_by`` is the fence of the run whose result is stored."""
+    """A job's row after the drain. ``told_by`` is the fence of the run whose result is stored."""
 
     id: str
     status: str
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a handler, as it told of it; ``seen`` is its last sign of life."""
+    """A run of a handler, as recorded by itself. ``seen`` is its last sign of life."""
 
     job: str
     fence: int
@@ -40,13 +40,13 @@ class Run:
     broken: str = ""
 
     def cut_short(self) -> bool:
-        """Whether it was ended from outside, be it after its effect, so that another run of its job had to follow."""
+        """Return whether it was ended from outside, even after its effect, so that another run had to follow."""
         return self.broken in ("", "Interrupted", "CancelledError")
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two runs of one job that were alive at the same time. ``stalled`` if one of them had stood still in between."""
+    """Two simultaneous runs of one job. ``stalled`` if one of them was frozen meanwhile."""
 
     job: str
     fences: tuple[int, int]
@@ -56,7 +56,7 @@ class Overlap:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What a run came to. The tuples name jobs, and all but ``stalled`` and ``duplicated`` must be empty."""
+    """The result of a run. The tuples name jobs, and all but ``stalled`` and ``duplicated`` must be empty."""
 
     accepted: int = 0
     refused: int = 0
@@ -81,11 +81,11 @@ class Account:
 
     @property
     def overlap_seconds(self) -> float:
-        """How long jobs ran twice at once in processes that never stood still."""
+        """Return how long jobs ran twice at once in processes that were never frozen."""
         return sum(one.seconds for one in self.overlaps)
 
     def violations(self) -> Iterator[str]:
-        """Say which promises were broken, and for which jobs."""
+        """Return the broken promises, with their jobs."""
         broken: dict[str, Sequence[object]] = {
             "lost: accepted, and not at their end after the drain": self.lost,
             "given up, though nothing was wrong with them": self.given_up,
@@ -102,7 +102,7 @@ class Account:
 
 
 def check(records: Iterable[Record], rows: Iterable[Row]) -> Account:
-    """Account for every job that anybody tried to enqueue, ran, or that is in the database."""
+    """Account for every job that was tried to enqueue, was run, or is in the database."""
     told = list(records)
     kept = {row.id: row for row in rows}
     runs = _runs(told)
@@ -126,14 +126,14 @@ def check(records: Iterable[Record], rows: Iterable[Row]) -> Account:
 
 @dataclass(slots=True)
 class _Said:
-    """What a producer said of one job."""
+    """A producer's records of one job."""
 
     expects: str = "completed"
     outcome: What = What.UNKNOWN
 
 
 def _said(told: Iterable[Record]) -> dict[str, _Said]:
-    """Gather what producers said; one that died before it could say more leaves an unknown."""
+    """Collect the producers' records. A producer that died too early leaves an unknown result."""
     said: dict[str, _Said] = {}
     for one in told:
         if one.what is What.TRYING:
@@ -155,7 +155,7 @@ def _enqueued(said: Mapping[str, _Said], kept: Mapping[str, Row]) -> Account:
 
 
 def _runs(told: Iterable[Record]) -> dict[str, list[Run]]:
-    """Put the lines of handlers together, by job and in the order of their starts."""
+    """Assemble the handlers' records into runs, by job and in order of start."""
     runs: dict[tuple[str, int, str], Run] = {}
     for one in told:
         key = (one.job, one.fence, one.boot)
@@ -178,7 +178,7 @@ def _runs(told: Iterable[Record]) -> dict[str, list[Run]]:
 
 
 def _fates(said: Mapping[str, _Said], kept: Mapping[str, Row], runs: Mapping[str, list[Run]]) -> dict[str, Any]:
-    """Sort out what became of those that were accepted, and of those that are there."""
+    """Sort the accepted jobs and the existing ones by what became of them."""
     fates: dict[str, list[str]] = {"lost": [], "given_up": [], "stale": [], "illegal": []}
     for job, one in said.items():
         row, of_job = kept.get(job), runs.get(job, [])
@@ -199,20 +199,20 @@ def _fates(said: Mapping[str, _Said], kept: Mapping[str, Row], runs: Mapping[str
 
 
 def _is_stale(row: Row, runs: Iterable[Run]) -> bool:
-    """Whether the stored completion is not that of the last claim, or of one that had failed already, or nobody's."""
+    """Return whether the stored completion isn't that of the last claim, or is that of a failed one or of none."""
     mine = any(run.ended and run.fence == row.told_by for run in runs)
     return row.told_by != row.fence or row.told_by in row.failed or not mine
 
 
 def _ghosts(said: Mapping[str, _Said], kept: Mapping[str, Row], runs: Mapping[str, list[Run]]) -> Iterator[str]:
-    """Find the jobs that are there, or ran, and should not."""
+    """Return the jobs that exist or ran but should not."""
     for job in kept.keys() | runs.keys():
         if job not in said or said[job].outcome is What.REFUSED:
             yield job
 
 
 def _standstills(told: Iterable[Record]) -> dict[str, list[tuple[float, float]]]:
-    """Say when which processes stood still."""
+    """Return when each process was frozen."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     since: dict[str, float] = {}
     for one in told:
@@ -227,7 +227,7 @@ def _standstills(told: Iterable[Record]) -> dict[str, list[tuple[float, float]]]
 
 
 def _overlaps(runs: Mapping[str, list[Run]], standstills: Mapping[str, list[tuple[float, float]]]) -> Iterator[Overlap]:
-    """Compare each two runs of a job: a process that died is known to have lived until its last sign."""
+    """Compare all pairs of runs of a job. A dead process is known to have lived until its last sign."""
 
     def stalled(run: Run) -> bool:
         return any(begin < run.seen and end > run.started for begin, end in standstills.get(run.boot, ()))
@@ -249,7 +249,7 @@ def _injuries(told: Iterable[Record]) -> dict[str, list[float]]:
 
 
 def _recoveries(runs: Mapping[str, list[Run]], injuries: Mapping[str, list[float]]) -> Iterator[float]:
-    """Measure how long jobs waited whose runs were cut short: from the injury, or else from the last sign of life."""
+    """Return how long interrupted jobs waited, from the injury or otherwise from the last sign of life."""
     for several in runs.values():
         for run, following in pairwise(several):
             if run.cut_short():
@@ -258,7 +258,7 @@ def _recoveries(runs: Mapping[str, list[Run]], injuries: Mapping[str, list[float
 
 
 def _resumptions(told: Sequence[Record]) -> Iterator[float]:
-    """Measure how long after the end of a fault anything ran."""
+    """Return how long after the end of a fault work resumed."""
     healed: list[float] = []
     for one in sorted(told, key=lambda one: one.at):
         if one.what is What.HEALED:

@@ -1,4 +1,4 @@
-"""A Postgres server of the laboratory's own: it may be stopped, crashed, made read-only and starved at will."""
+"""A Postgres server of the laboratory, which may be stopped, crashed, made read-only and starved."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ _PATIENCE = 120
 
 
 class Cluster:
-    """A data folder and the server on it. It has no port, and its socket is in a folder nobody else may enter.
-
-    What it was told to sync is synced: it is not started with ``fsync=off``, for its crashes are the matter.
-    """
+    """A data folder and its server. It has no port, and its socket is in a private folder."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder
@@ -32,11 +29,11 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """The connection string of its database."""
+        """Return the connection string of its database."""
         return f"host={self.folder} port=5432 user=jobqueue dbname=postgres"
 
     def place(self) -> Place:
-        """Return its database as a place to run the queue at."""
+        """Return its database as a place for the queue."""
         database = {
             "ENGINE": "django.db.backends.postgresql",
             "HOST": str(self.folder),
@@ -47,22 +44,22 @@ class Cluster:
         return Place(vendor="postgres", database=database, address=self.address, runtime=str(self.folder))
 
     def start(self, **settings: str) -> None:
-        """Start the server, with other settings if need be, and come back when it answers."""
+        """Start the server, with other settings if given, and return when it answers."""
         given = {"listen_addresses": "", "port": "5432", "max_connections": "100", **settings}
         options = " ".join(f"-c {name}='{value}'" for name, value in given.items())
         self._run("pg_ctl", "-l", str(self.folder / "log"), "-w", "-s", "-o", f"-k '{self.folder}' {options}", "start")
 
     def stop(self, manner: str = "immediate") -> None:
-        """Stop the server; ``immediate`` is a crash: nothing is finished, and the next start recovers."""
+        """Stop the server. ``immediate`` is a crash, after which the next start recovers."""
         self._run("pg_ctl", "-m", manner, "-w", "-s", "stop")
 
     def reload(self) -> None:
-        """Have the server read its settings anew."""
+        """Let the server reload its settings."""
         self._run("pg_ctl", "-s", "reload")
 
     @property
     def log(self) -> str:
-        """What the server has written."""
+        """Return the server's log."""
         return (self.folder / "log").read_text(errors="replace")
 
     def _run(self, program: str, *words: str) -> None:
@@ -78,7 +75,7 @@ class Cluster:
 
 @contextmanager
 def own_cluster(**settings: str) -> Iterator[Cluster]:
-    """Make a cluster, start it, and remove it; raise NoPostgres where there are no programs for it."""
+    """Create and start a cluster, and remove it. Raise NoPostgres if the programs are missing."""
     programs, why = postgres_programs(), own_postgres()
     if programs is None or why:
         raise NoPostgres(str(why))

@@ -1,4 +1,4 @@
-"""The workers of a run: started, killed, frozen, asked to end, and replaced; whatever is done to them is recorded."""
+"""The workers of a run. Starts, kills, freezes, stops and replacements are all recorded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from benchmarks.databases import Place
 from benchmarks.faults.ledger import PLACE, Ledger, What, boot
 from benchmarks.workers import until
 
-#: Everything that a crew starts carries this variable with a value of its own, so that nothing else is ever ended.
+#: All processes of a crew have this variable with a unique value, so that no others are ever killed.
 MARK = "JOBQUEUE_FAULTS_MARK"
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, reaped or not."""
+    """Return whether a process has ended, reaped or not."""
     return _state(pid) in "ZX"
 
 
@@ -46,7 +46,7 @@ def _children(pid: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a worker is started: where its database is, what runs it, what its project has more of, its options."""
+    """How a worker is started: its database, a prefix for its command, additional apps, and options."""
 
     place: Place
     prefix: tuple[str, ...] = ()
@@ -60,45 +60,45 @@ class Manner:
 
 
 class Worker:
-    """One ``runworker``, in a session of its own; its output goes to a file."""
+    """A ``runworker`` in a session of its own, with its output in a file."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, manner: Manner) -> None:
         self.process = process
         self.log = log
         self.manner = manner
-        #: Whether the laboratory did something that this worker is free to end of.
+        #: Whether the laboratory did something that may end this worker.
         self.doomed = False
 
     @property
     def pid(self) -> int:
-        """The supervisor's."""
+        """Return the supervisor's process id."""
         return self.process.pid
 
     @property
     def output(self) -> str:
-        """What it has written so far."""
+        """Return the output so far."""
         return self.log.read_text(errors="replace")
 
     @property
     def executors(self) -> list[int]:
-        """The processes that run handlers."""
+        """Return the processes that run handlers."""
         return self.family()[2:]
 
     def family(self) -> list[int]:
-        """List its living processes: supervisor, zygote, executors."""
+        """Return its living processes: supervisor, zygote, executors."""
         if self.process.poll() is not None:
             return []
         found = [self.pid, *_children(self.pid)[:1]]
         return [*found, *_children(found[1])] if len(found) > 1 else found
 
     def is_up(self) -> bool:
-        """Whether it has all its executors; raise if it has ended."""
+        """Return whether it has all its executors. Raise if it has ended."""
         if self.process.poll() is not None:
             raise RuntimeError(f"A worker ended with {self.process.returncode} while it started:\n{self.output}")
         return len(self.executors) >= int(self.manner.options.get("processes", 1))
 
     def wait(self, seconds: float) -> int | None:
-        """Wait until the supervisor ends; return its exit status, or None if it does not."""
+        """Wait until the supervisor ends. Return its exit status, or None if it doesn't."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -110,7 +110,7 @@ class Crew:
 
     def __init__(self, place: Place, folder: Path, ledger: Ledger) -> None:
         self.workers: list[Worker] = []
-        #: What workers said that ended though nobody gave them reason to.
+        #: The output of workers that ended without a reason.
         self.deserted: list[str] = []
         self._place = place
         self._folder = folder
@@ -120,7 +120,7 @@ class Crew:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of what belongs to the crew."""
+        """Return the environment of the crew's processes."""
         return os.environ | {PLACE: str(self._ledger.path), MARK: self._mark, "PYTHONUNBUFFERED": "1"}
 
     def start(
@@ -133,11 +133,7 @@ class Crew:
         wait: bool = True,
         **options: Any,
     ) -> list[Worker]:
-        """Start workers, and come back when they are up.
-
-        ``place`` is another way to the database, such as a proxy; ``prefix`` is what runs them, such as strace or env;
-        ``apps`` are more apps of their project; all else are options of ``runworker``.
-        """
+        """Start workers, and return when they are up."""
         manner = Manner(place=place or self._place, prefix=prefix, apps=apps, options=options)
         new = [self._start(manner) for _ in range(count)]
         for worker in new if wait else ():
@@ -161,7 +157,7 @@ class Crew:
         return self.workers[-1]
 
     def kill(self, worker: Worker, pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-        """Kill one process of a worker; with its supervisor or its zygote the whole worker ends."""
+        """Kill one process of a worker. The death of its supervisor or zygote ends the whole worker."""
         family = worker.family()
         worker.doomed = worker.doomed or pid in family[:2]
         hit = family if pid in family[:2] else [pid]
@@ -169,26 +165,26 @@ class Crew:
         _signal(number, [pid])
 
     def freeze(self, worker: Worker, *pids: int) -> None:
-        """Stop the processes of a worker, all of them unless some are named, and come back once they stand still."""
+        """Stop the given processes of a worker, by default all, and return once they are frozen."""
         chosen = list(pids) or worker.family()
         self._record(What.FROZEN, chosen, "SIGSTOP")
         _signal(signal.SIGSTOP, chosen)
         until(lambda: all(_state(pid) in "TtZX" for pid in chosen), "processes stand still", pause=0.002)
 
     def thaw(self, worker: Worker, *pids: int) -> None:
-        """Let stopped processes go on."""
+        """Resume stopped processes."""
         chosen = list(pids) or worker.family()
         self._record(What.THAWED, chosen, "SIGCONT")
         _signal(signal.SIGCONT, chosen)
 
     def thaw_all(self) -> None:
-        """Let everything go on that stands still."""
+        """Resume all stopped processes."""
         for worker in self.workers:
             if still := [pid for pid in worker.family() if _state(pid) in "Tt"]:
                 self.thaw(worker, *still)
 
     def tend(self) -> int:
-        """Replace the workers that have ended, without waiting for the new ones; return how many these are."""
+        """Replace ended workers without waiting for the new ones. Return their number."""
         ended = [worker for worker in self.workers if worker.process.poll() is not None]
         for worker in ended:
             self._let_go(worker)
@@ -196,13 +192,13 @@ class Crew:
         return len(ended)
 
     def stop(self) -> None:
-        """Ask all workers to end, and wait until they have."""
+        """Ask all workers to stop, and wait until they have."""
         for worker in [one for one in self.workers if one.process.poll() is not None]:
             self._let_go(worker)
         self.retire(*self.workers)
 
     def retire(self, *workers: Worker, seconds: float = 60.0) -> None:
-        """Ask some workers to end, and wait until they have."""
+        """Ask some workers to stop, and wait until they have."""
         for worker in workers:  # a signal that comes before it has its handlers ends it, as any process
             until(worker.is_up, "a worker that shall end is up")
             worker.process.send_signal(signal.SIGTERM)
@@ -213,7 +209,7 @@ class Crew:
             self.workers.remove(worker)
 
     def dismiss(self, worker: Worker) -> None:
-        """Count a worker out that was ended on purpose."""
+        """Remove a worker that was ended on purpose."""
         worker.doomed = True
         self._let_go(worker)
 
@@ -223,7 +219,7 @@ class Crew:
             self.deserted.append(f"a worker ended with {worker.process.returncode}, unasked:\n{_tail(worker)}")
 
     def destroy(self) -> None:
-        """Kill what is left of the crew, frozen or not."""
+        """Kill the rest of the crew, frozen or not."""
         for _ in range(1_000):
             left = list(self._relatives())
             if not left:
@@ -234,7 +230,7 @@ class Crew:
             time.sleep(0.01)
 
     def _relatives(self) -> Iterator[int]:
-        """Find everything that belongs to the crew and still lives, whoever is its parent now."""
+        """Return all living processes of the crew, whatever their parents are now."""
         needle = f"{MARK}={self._mark}".encode()
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():

@@ -1,4 +1,4 @@
-"""Enqueueing on the record: what was tried is in the ledger before, and what came of it after."""
+"""Enqueueing on the record: the ledger has each attempt before it is made, and its result afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy
 from jobqueue.records import Draft
 
-#: Classes of SQLSTATE after which nobody knows what became of a statement: the connection broke, or the server ends.
+#: Classes of SQLSTATE that leave the result unknown: the connection broke, or the server shuts down.
 _TELLS_NOTHING = ("08", "57")
 
 
@@ -23,12 +23,12 @@ Store = Callable[[Draft], object]
 
 
 def alone(draft: Draft) -> None:
-    """Store a job by itself."""
+    """Store a job alone."""
     jobqueue.enqueue_many([draft])
 
 
 def with_rows(draft: Draft) -> None:
-    """Store a job as an application does: in a transaction that has read before, and writes rows of its own."""
+    """Store a job like an application: in a transaction that has read before, and writes rows of its own."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM laboratory_effect")
         cursor.execute("INSERT INTO laboratory_effect (job_id) VALUES (%s)", [draft.id])
@@ -36,13 +36,13 @@ def with_rows(draft: Draft) -> None:
 
 
 def enqueue(ledger: Ledger, kind: str, rng: Random, store: Store = alone, **payload: Any) -> str | None:
-    """Enqueue one job, with more in its payload than the dice say if need be; return its id if it was accepted."""
+    """Enqueue one job with a random payload and the given additions. Return its id if it was accepted."""
     draft = KINDS[kind].handler.draft(**KINDS[kind].payload(rng), **payload)
     return tried(ledger, draft, store, kind=kind, expects=KINDS[kind].expects)
 
 
 def tried(ledger: Ledger, draft: Draft, store: Store = alone, **facts: Any) -> str | None:
-    """Enqueue what is given, on the record; return its id if it was accepted."""
+    """Enqueue a draft on the record. Return its id if it was accepted."""
     ledger.note(What.TRYING, draft.id, **facts)
     began, sent = SYSTEM.monotonic(), False
     try:
@@ -60,7 +60,7 @@ def tried(ledger: Ledger, draft: Draft, store: Store = alone, **facts: Any) -> s
 
 
 def _is_refusal(error: Error) -> bool:
-    """Whether the database said no; a connection that broke says nothing."""
+    """Return whether the database refused. A broken connection isn't a refusal."""
     state = getattr(error.__cause__, "sqlstate", None)
     return isinstance(error, DatabaseBusy) or bool(state and state[:2] not in _TELLS_NOTHING)
 

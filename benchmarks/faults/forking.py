@@ -1,4 +1,4 @@
-"""Functions of the laboratory that run in processes of their own, forked from it: beside a fault, or in step."""
+"""Functions that run in forked processes, beside a fault or in step with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing.synchronize import Barrier, Event
 
 from django.db import connections
 
-#: How long anybody waits for the others.
+#: How long a process waits for the others.
 PATIENCE = 60.0
 
 Step = Callable[[], object]
@@ -19,7 +19,7 @@ Step = Callable[[], object]
 
 @contextmanager
 def beside(*works: Callable[[], object]) -> Iterator[None]:
-    """Have functions called again and again until the block ends; raise if one of them failed."""
+    """Call functions again and again in child processes until the block ends. Raise if one of them failed."""
     forking = multiprocessing.get_context("fork")
     over = forking.Event()
     with _forked([forking.Process(target=_repeat, args=(work, over), daemon=True) for work in works]) as helpers:
@@ -35,7 +35,7 @@ def beside(*works: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def in_step(*works: Callable[[Step], object]) -> Iterator[Step]:
-    """Run functions that take steps together with the block: nobody goes on from a step before all have come to it."""
+    """Run functions in step with the block: each step begins when all have reached it."""
     forking = multiprocessing.get_context("fork")
     barrier = forking.Barrier(len(works) + 1, timeout=PATIENCE)
     with _forked([forking.Process(target=_walk, args=(work, barrier), daemon=True) for work in works]):
@@ -44,7 +44,7 @@ def in_step(*works: Callable[[Step], object]) -> Iterator[Step]:
 
 @contextmanager
 def _forked(processes: list[ForkProcess]) -> Iterator[list[ForkProcess]]:
-    connections.close_all()  # one that is carried over a fork harms its database
+    connections.close_all()  # a connection shared by a fork corrupts its session
     for process in processes:
         process.start()
     try:

@@ -1,4 +1,4 @@
-"""The handlers of the laboratory: each tells the ledger of its runs, and returns the fence it ran under."""
+"""The laboratory's handlers. Each records its runs in the ledger and returns its fence."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from django.db import connection
 
 from benchmarks.faults.ledger import Ledger, What, recorded
 from jobqueue import Discard, Fixed, JobContext, Retry, Snooze, backends, job
+from jobqueue.api.handler import Handler
 from jobqueue.clock import SYSTEM
-from jobqueue.handler import Handler
 
-#: So often that no laboratory uses them up: a job that is given up is one that the queue gave up wrongly.
+#: More attempts than a laboratory uses, so that a dead letter means an error of the queue.
 MANY = 1_000
-#: 2 GB: several times what a control group of the laboratory allows.
+#: 2 GB, several times the limit of the laboratory's control group.
 MOST_EATEN = 250
-#: Between two signs of life.
+#: Seconds between two signs of life.
 PULSE = 0.05
 
 Told = dict[str, int]
@@ -44,7 +44,7 @@ def _live(ctx: JobContext, ledger: Ledger, seconds: float) -> None:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def short(ctx: JobContext, seconds: float) -> Told:
-    """Take some milliseconds, as most handlers do."""
+    """Take some milliseconds, like most handlers."""
     with recorded(ctx):
         time.sleep(seconds)
         return _told(ctx)
@@ -60,7 +60,7 @@ def long(ctx: JobContext, seconds: float) -> Told:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def patient(ctx: JobContext, seconds: float) -> Told:
-    """Work in steps, tell how far it is, and leave at the next step when asked to."""
+    """Work in steps with progress reports, and stop at the next step when asked to."""
     with recorded(ctx) as ledger:
         for step in range(10):
             ctx.checkpoint()
@@ -71,7 +71,7 @@ def patient(ctx: JobContext, seconds: float) -> Told:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def deaf(ctx: JobContext, seconds: float) -> Told:
-    """Refuse to stop, whatever is raised here."""
+    """Ignore all requests to stop."""
     with recorded(ctx) as ledger:
         end = SYSTEM.monotonic() + seconds
         while SYSTEM.monotonic() < end:
@@ -89,7 +89,7 @@ def hog(ctx: JobContext, seconds: float) -> Told:
 
 
 def _die_once(ctx: JobContext) -> None:
-    """Kill this process, the first time that this job comes here."""
+    """Kill this process at this job's first run."""
     mark = Path(f"{Ledger.of_this_process().path}-{ctx.job_id}-died")
     with suppress(FileExistsError):
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -98,7 +98,7 @@ def _die_once(ctx: JobContext) -> None:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def die_after_effect(ctx: JobContext) -> Told:
-    """Die once, when the effect has happened and nobody has heard of it."""
+    """Die once, after the effect but before it is reported."""
     with recorded(ctx):
         pass
     _die_once(ctx)
@@ -107,7 +107,7 @@ def die_after_effect(ctx: JobContext) -> Told:
 
 @job(atomic=True, retry=Fixed(0), max_retries=MANY)
 def die_before_commit(ctx: JobContext) -> Told:
-    """Die once, when the effect is written and not committed."""
+    """Die once, after the effect is written but before it is committed."""
     with recorded(ctx):
         _write_effect(ctx)
         _die_once(ctx)
@@ -116,7 +116,7 @@ def die_before_commit(ctx: JobContext) -> Told:
 
 @job(atomic=True, retry=Fixed(0), max_retries=MANY)
 def die_after_commit(ctx: JobContext) -> Told:
-    """Die once, when effect and completion are committed and nobody has heard of it."""
+    """Die once, after effect and completion are committed but before that is reported."""
     with recorded(ctx):
         _write_effect(ctx)
         backends.current().on_commit(lambda: _die_once(ctx))
@@ -145,14 +145,14 @@ POISONS: dict[str, Callable[[], object]] = {
 
 @job(retry=Fixed(0), max_retries=2, timeout=2)
 def harm(ctx: JobContext, which: str) -> None:
-    """Do what no handler should do."""
+    """Do something harmful."""
     with recorded(ctx):
         POISONS[which]()
 
 
 @job(retry=Fixed(0), max_retries=2, timeout=1)
 def endless(ctx: JobContext, in_c: bool) -> None:
-    """End by no means that leaves the process alive."""
+    """Never end, by means that keep the process alive."""
     with recorded(ctx):
         signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
         while in_c:
@@ -162,7 +162,7 @@ def endless(ctx: JobContext, in_c: bool) -> None:
 
 @job(retry=Fixed(0), max_retries=2)
 def glutton(ctx: JobContext) -> None:
-    """Take memory until there is none; where nothing limits the process, end before the machine is short of it."""
+    """Use up all memory. Without a limit for the process, end before the machine runs short."""
     with recorded(ctx):
         kept: list[bytes] = []
         while len(kept) < MOST_EATEN:
@@ -172,7 +172,7 @@ def glutton(ctx: JobContext) -> None:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def late(ctx: JobContext, verb: str, gate: str) -> Told:
-    """In the first run, wait at a gate and come to the end that ``verb`` names; take a while in those after it."""
+    """Wait at a gate in the first run and end as ``verb`` says; just take a while in later runs."""
     with recorded(ctx) as ledger:
         if ctx.fence > 1:
             _live(ctx, ledger, 2.0)
@@ -198,7 +198,7 @@ LATE_VERBS = (*LATE_ENDS, "completion", "progress")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of job that producers enqueue: its handler, the payload by the dice, and how it shall end."""
+    """A kind of job for producers: its handler, its random payload, and how it must end."""
 
     handler: Handler[..., Any, ...]
     payload: Callable[[Random], dict[str, Any]]

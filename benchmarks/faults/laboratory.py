@@ -1,4 +1,4 @@
-"""One fault, tried once: a place, a load, workers, the injection, the drain, and the account of every job."""
+"""One trial of one fault: the place, the load, the workers, the injection, the drain and the accounting."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from jobqueue.clock import SYSTEM
 if TYPE_CHECKING:
     from benchmarks.faults.catalogue import Fault
 
-#: How long the drain may take. A lease and the next sweep pass before what a dead worker held is run again.
+#: The limit of the drain. Jobs of dead workers are only run again after a lease and the next sweep.
 PATIENCE = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What is asked of the laboratory: which fault, on which database, for how long, with which dice."""
+    """The parameters of a trial: fault, database, duration and random seed."""
 
     fault: str
     database: str
@@ -46,7 +46,7 @@ class Trial:
 
 
 class Laboratory:
-    """What a fault's function works with."""
+    """The tools of a fault's function."""
 
     def __init__(self, trial: Trial, ground: places.Ground, folder: Path) -> None:
         self.trial = trial
@@ -66,71 +66,71 @@ class Laboratory:
 
     @property
     def database(self) -> str:
-        """``sqlite`` or ``postgres``."""
+        """Return ``sqlite`` or ``postgres``."""
         return self.trial.database
 
     @property
     def quick(self) -> bool:
-        """Whether this run only shows that everything works."""
+        """Return whether this run only shows that everything works."""
         return self.trial.quick
 
     @property
     def lease(self) -> float:
-        """The lease of the workers, in seconds."""
+        """Return the lease of the workers, in seconds."""
         return 2.0 if self.quick else 5.0
 
     @property
     def cluster(self) -> Cluster:
-        """The server of this fault's own."""
+        """Return this fault's separate server."""
         if self._cluster is None:
             raise RuntimeError("This fault did not ask for a cluster of its own.")
         return self._cluster
 
     def goes_on(self) -> bool:
-        """Whether there is time for another injection, from the first call on; there is for one at least."""
+        """Return whether there is time for another injection. The time runs from the first call, which returns true."""
         if self._end is None:
             self._end = SYSTEM.monotonic() + self.trial.seconds
         late = SYSTEM.monotonic() - self._end
         return late < (0 if self.injections else PATIENCE)
 
     def pause(self, shortest: float, longest: float | None = None) -> None:
-        """Wait for some time, by the dice if there are two bounds."""
+        """Wait, for a random time if there are two bounds."""
         time.sleep(self.rng.uniform(shortest, shortest if longest is None else longest))
 
     def injected(self, how: str = "", *, note: bool = True) -> None:
-        """Count an injection; the ledger tells of it unless it has heard already."""
+        """Count an injection, and record it in the ledger unless that was done."""
         self.injections += 1
         if note:
             self.ledger.note(What.INJECTED, how=how)
 
     def healed(self) -> None:
-        """Note that the fault is over: from here on is counted how long it takes until work goes on."""
+        """Record the end of the fault, from which the recovery is timed."""
         self.ledger.note(What.HEALED)
 
     def enqueue(self, kind: str, count: int = 1, **payload: Any) -> list[str]:
-        """Enqueue jobs from here, on the record; return the ids of those that were accepted."""
+        """Enqueue jobs on the record. Return the ids of the accepted ones."""
         tried = (enqueue(self.ledger, kind, self.rng, **payload) for _ in range(count))
         return [job for job in tried if job]
 
     def expect(self, condition: object, words: str) -> None:
-        """Hold the fault's own promise against it; ``words`` say what was expected and what there is."""
+        """Check a promise of this fault. ``words`` say what was expected and what was found."""
         if not condition:
             self._failures.append(words)
 
     def afterwards(self, look: Callable[[Account], None]) -> None:
-        """Have a function called once every job has come to its end."""
+        """Call a function once every job has ended."""
         self._afterwards.append(look)
 
     def started(self, *jobs: str) -> bool:
-        """Whether each of these jobs has begun to run."""
+        """Return whether each of these jobs has begun to run."""
         return set(jobs) <= {one.job for one in self.ledger.records() if one.what is What.START}
 
     def told(self, *kinds: What) -> list[Record]:
-        """Read the records of some kinds."""
+        """Return the ledger's records of the given kinds."""
         return [one for one in self.ledger.records() if one.what in kinds]
 
     def drain(self) -> None:
-        """End the load, replace the workers that died, and wait until each job has come to its end."""
+        """End the load, replace dead workers, and wait until each job has ended."""
         for status in self.load.stop():
             self.expect(status < 0, f"producers end well, one ended with {status}")
         self.crew.tend()
@@ -140,8 +140,9 @@ class Laboratory:
             if waited > PATIENCE:
                 break
             if not self.crew.workers or (self.quick and waited > reinforced + 2 and _is_stranded()):
-                # Somebody has to do what is left. And a worker sweeps when it starts: so a short run need not wait for
-                # the next sweep of those that are up.
+                # A worker is needed for the remaining jobs. It sweeps when it starts, so a short run need not wait for
+                # the sweeps of
+                # the others.
                 self.crew.start(1, lease=self.lease)
                 reinforced = waited
             time.sleep(0.1)
@@ -149,7 +150,7 @@ class Laboratory:
         self.expect(not left, f"everything drains within {PATIENCE:g} s, {left} jobs did not")
 
     def try_out(self, fault: Fault) -> Verdict:
-        """Inject, drain, check; where one of these fails the others still tell what they can."""
+        """Inject, drain and check. If one of these fails, the others still report."""
         began = SYSTEM.monotonic()
         try:
             for act in (partial(fault.inject, self), self.drain, self.crew.stop, self._settle_accounts):
@@ -175,7 +176,7 @@ class Laboratory:
         )
 
     def _settle_accounts(self) -> None:
-        """Compare the ledger with the table, and look at what the fault itself promises."""
+        """Compare the ledger with the table, and check the fault's own promises."""
         self._account = check(self.ledger.records(), places.rows())
         self._failures += self._account.violations()
         self.expect(self.injections, "something is injected, nothing was")
@@ -186,6 +187,6 @@ class Laboratory:
 
 
 def _is_stranded() -> bool:
-    """Whether a job is held under a lease that has ended."""
+    """Return whether a job is claimed under an expired lease."""
     held = apps.get_model("jobqueue", "Job")._default_manager.filter(status="in_progress")
     return bool(held.filter(lease_until__lt=backends.current().now() - timedelta(seconds=0.1)).exists())

@@ -1,4 +1,4 @@
-"""The ledger: what happened, told by those it happened to, outside the database and safely on the disk."""
+"""The ledger, in which processes record what happened to them, on disk and outside the database."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PLACE = "JOBQUEUE_FAULTS_LEDGER"
 
 
 class What(StrEnum):
-    """What a line of the ledger tells of."""
+    """The subject of a line in the ledger."""
 
-    # by producers: TRYING comes before the job is enqueued, one of the others after it
+    # by producers: TRYING before the job is enqueued, one of the others afterwards
     TRYING = "trying"
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -41,7 +41,7 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line. ``at`` is the system's monotonic clock, the same for all processes of a machine."""
+    """A line. ``at`` is the system's monotonic clock, which all processes of a machine share."""
 
     what: What
     at: float
@@ -52,7 +52,7 @@ class Record:
 
 
 class Ledger:
-    """A file that many processes append to: a line that was noted is there whole, whatever becomes of its writer."""
+    """A file that many processes append to. A written line is complete, even if its writer dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,11 +61,11 @@ class Ledger:
 
     @classmethod
     def of_this_process(cls) -> Ledger:
-        """Find the ledger of the run that this process is part of."""
+        """Return the ledger of the run that this process belongs to."""
         return cls(Path(os.environ[PLACE]))
 
     def note(self, what: What, job: str = "", fence: int = 0, **facts: Any) -> None:
-        """Append one line, and come back when the disk has it."""
+        """Append a line, and return when it is on disk."""
         line = [what, SYSTEM.monotonic(), _own_boot(os.getpid()), job, fence, facts]
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -75,7 +75,7 @@ class Ledger:
             os.close(file)
 
     def records(self) -> list[Record]:
-        """Read everything, in the order in which it was written."""
+        """Return all records in the order of writing."""
         if self.path.exists():
             with self.path.open("rb") as file:
                 file.seek(self._offset)
@@ -92,7 +92,7 @@ def _record(what: str, at: float, boot: str, job: str, fence: int, facts: dict[s
 
 
 def boot(pid: int) -> str:
-    """Name a process so that no later one with the same number is taken for it."""
+    """Return a unique name for a process, even if its number is used again."""
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
     return f"{pid}:{stat.split()[19]}"
 
@@ -102,7 +102,7 @@ _own_boot = cache(boot)
 
 @contextmanager
 def recorded(ctx: JobContext) -> Iterator[Ledger]:
-    """Note the start of a run and, if it comes to that, its end, or the error that broke it off."""
+    """Record the start of a run, and its end or the error that ended it."""
     ledger = Ledger.of_this_process()
     ledger.note(What.START, ctx.job_id, ctx.fence, attempt=ctx.attempt)
     try:

@@ -1,4 +1,4 @@
-"""The load: producers as real processes, each of which writes down what it tried and what came of it."""
+"""The load: producers in real processes, which record their attempts and results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from benchmarks.databases import Place
 from benchmarks.faults.crew import Crew
 
 ENDLESS = 1_000_000_000
-#: What most runs are about: short jobs, some longer than the lease, and some with checkpoints.
+#: The usual load: short jobs, some longer than the lease, and some with checkpoints.
 USUAL = {"short": 90, "long": 5, "patient": 5}
 
 
 class Load:
-    """The producers of one run; they carry the crew's mark, so that none of them is ever left behind."""
+    """The producers of a run. They have the crew's mark, so that none is left behind."""
 
     def __init__(self, place: Place, crew: Crew, rng: Random) -> None:
         self._place = place
@@ -37,10 +37,7 @@ class Load:
         place: Place | None = None,
         prefix: tuple[str, ...] = (),
     ) -> None:
-        """Start producers, each at a ``rate`` of jobs a second and for so many jobs; come back when they begin.
-
-        ``place`` is another way to the database, such as a proxy; ``prefix`` is what runs them, such as strace or env.
-        """
+        """Start producers with a ``rate`` of jobs per second and a number of jobs. Return when they begin."""
         for _ in range(producers):
             producer = subprocess.Popen(
                 [*prefix, sys.executable, "-m", "benchmarks.faults.producer_process"],
@@ -61,16 +58,16 @@ class Load:
 
     @property
     def pids(self) -> list[int]:
-        """The producers that are at work."""
+        """Return the running producers."""
         return [one.pid for one in self._producers if one.poll() is None]
 
     def wait(self, seconds: float) -> None:
-        """Wait until producers have enqueued all they were to."""
+        """Wait until the producers have enqueued all their jobs."""
         for producer in self._producers:
             producer.wait(seconds)
 
     def stop(self, seconds: float = 60.0) -> list[int]:
-        """Have the producers end, once the job at hand is told of; return how those ended that should not have."""
+        """Stop the producers after their current job. Return how those ended that should not have."""
         for producer in self._producers:
             if producer.stdin:
                 producer.stdin.close()

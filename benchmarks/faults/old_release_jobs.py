@@ -1,4 +1,4 @@
-"""The handlers of the former release. Never in one process with those of the new one: they share a name."""
+"""The handlers of the previous release. They share a name with the new ones, so no process has both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobqueue import Fixed, JobContext, job
 
 @job(retry=Fixed(0), max_retries=1)
 def letter(ctx: JobContext, email: str) -> Told:
-    """Read the payload as it was."""
+    """Read the payload in its old form."""
     with recorded(ctx):
         if not email:
             raise ValueError("a letter needs an address")

@@ -1,4 +1,4 @@
-"""Where a fault is tried: a database of its own, on the machine's server or on one that may be stopped at will."""
+"""The places of trials: databases on the machine's server, or on one that may be stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ APPS = ("django.contrib.contenttypes", "django.contrib.auth")
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A place, and the cluster it is in if that is the laboratory's own."""
+    """A place, and its cluster if that is the laboratory's own."""
 
     place: Place
     cluster: Cluster | None = None
@@ -31,7 +31,7 @@ class Ground:
 
 @contextmanager
 def ground(database: str, *, in_own_cluster: bool) -> Iterator[Ground]:
-    """Make the database that a fault is tried on, and remove it."""
+    """Create the database of a trial, and remove it."""
     if database == "sqlite":
         with sqlite_place() as place:
             yield Ground(place)
@@ -44,7 +44,7 @@ def ground(database: str, *, in_own_cluster: bool) -> Iterator[Ground]:
 
 
 def prepare(place: Place) -> None:
-    """Make this process part of the project, and the tables."""
+    """Set up the project in this process, and create the tables."""
     place.configure(APPS)
     call_command("migrate", verbosity=0, stdout=io.StringIO())
     with connection.cursor() as cursor:
@@ -52,7 +52,7 @@ def prepare(place: Place) -> None:
 
 
 def rows() -> Iterable[Row]:
-    """Read what the database says of every job."""
+    """Return the database's row of every job."""
     failed: dict[str, set[int]] = {}
     for job, fence in apps.get_model("jobqueue", "Attempt")._default_manager.values_list("job_id", "fence"):
         failed.setdefault(job, set()).add(fence)
@@ -63,12 +63,12 @@ def rows() -> Iterable[Row]:
 
 
 def reported() -> set[str]:
-    """Find the jobs that show a report of progress."""
+    """Return the jobs with a progress report."""
     return set(_jobs().filter(progress__isnull=False).values_list("id", flat=True))
 
 
 def complaints() -> list[str]:
-    """Have SQLite look its file over; return what it finds to be broken."""
+    """Return the result of SQLite's integrity check."""
     if connection.vendor != "sqlite":
         return []
     with connection.cursor() as cursor:
@@ -77,18 +77,18 @@ def complaints() -> list[str]:
 
 
 def left() -> int:
-    """Count the jobs that have not come to their end."""
+    """Return the number of jobs that haven't ended."""
     return int(_jobs().filter(status__in=("queued", "in_progress")).count())
 
 
 def end_leases() -> None:
-    """Have all leases run out, as if a long time had passed."""
+    """Expire all leases, as if a long time had passed."""
     backend = backends.current()
     _jobs().filter(status="in_progress").update(lease_until=backend.now() - timedelta(minutes=1))
 
 
 def effects() -> dict[str, int]:
-    """Count the rows that each atomic handler wrote."""
+    """Return the number of rows that each atomic handler wrote."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT job_id, count(*) FROM laboratory_effect GROUP BY job_id")
         return dict(cursor.fetchall())

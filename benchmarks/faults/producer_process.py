@@ -1,4 +1,4 @@
-"""A producer: enqueues at a steady pace, one job at a time, until its standard input ends."""
+"""A producer that enqueues one job at a time at a steady pace, until its standard input ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobqueue.clock import SYSTEM
 
 
 def main() -> None:
-    """Enqueue what the first line of standard input asks for."""
+    """Enqueue what the first line of standard input requests."""
     asked = json.loads(sys.stdin.readline())
     Place(**asked["place"]).configure(APPS)
     ledger, rng = Ledger.of_this_process(), Random(asked["seed"])  # noqa: S311 - dice, no secrets
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _told_to_end(seconds: float) -> bool:
-    """Wait until it is time for the next one, or the end of standard input."""
+    """Wait for the time of the next job, or the end of standard input."""
     return bool(select.select([sys.stdin], [], [], max(0.0, seconds))[0])
 
 

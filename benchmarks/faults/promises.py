@@ -1,4 +1,4 @@
-"""Promises that some faults must not even bend, beyond those that the checker holds against all of them."""
+"""Promises of single faults, in addition to those that the checker verifies for all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.clock import SYSTEM
 
 
 def expect_one_run(lab: Laboratory) -> None:
-    """Expect that each job was begun once: no lease was lost, and nothing that had finished was forgotten."""
+    """Expect that each job was begun once: no lease was lost, and no finished job was forgotten."""
 
     def look(_: object) -> None:
         begun = Counter(one.job for one in lab.told(What.START))
@@ -25,13 +25,13 @@ def expect_one_run(lab: Laboratory) -> None:
 
 
 def expect_in_reach(lab: Laboratory) -> None:
-    """Expect that no worker has lost the database so far."""
+    """Expect that no worker has lost the database."""
     lost = [one.name for one in lab.folder.glob("worker-*.log") if "out of reach" in one.read_text(errors="replace")]
     lab.expect(not lost, f"no worker loses the database, these did: {lost}")
 
 
 def expect_no_deadlock(lab: Laboratory) -> None:
-    """Expect that Postgres, which counts for each database, has met none in this one."""
+    """Expect no deadlock in this database's statistics."""
 
     def look(_: object) -> None:
         with connection.cursor() as cursor:
@@ -44,7 +44,7 @@ def expect_no_deadlock(lab: Laboratory) -> None:
 
 @contextmanager
 def flow(lab: Laboratory) -> Iterator[None]:
-    """Measure how many jobs begin by the second while something is held, and how long none does; keep the worst."""
+    """Measure how many jobs begin per second during a fault, and the longest gap. Keep the worst values."""
     began = SYSTEM.monotonic()
     yield
     ended = SYSTEM.monotonic()

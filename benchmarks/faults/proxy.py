@@ -1,4 +1,4 @@
-"""A network between a process and its Postgres: slow, silent, reset, or cut in the middle of an answer."""
+"""A proxy in front of Postgres: slow, silent, reset, or cut in the middle of an answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_A_CYCLE = (b"taken", b"settled")
 
 
 class Link:
-    """One connection: what the client is, and the server behind it."""
+    """A connection between a client and the server."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self.client = client
@@ -36,28 +36,28 @@ class Link:
         self._is_over = False
 
     def silence(self) -> None:
-        """Read nothing more from either side, and close nothing: each believes that the other thinks."""
+        """Stop reading from both sides without closing anything."""
         self._passes.clear()
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing passes."""
+        """Return whether traffic is blocked."""
         return not self._passes.is_set()
 
     def may_pass(self) -> bool:
-        """Wait, for ever if need be, until what was read may go on; say whether there is a link to go on over."""
+        """Wait until traffic may pass, possibly for ever. Return false if the link is gone."""
         self._passes.wait()
         return not self._is_over
 
     def reset(self) -> None:
-        """Break it so that the client gets RST, and no word of farewell."""
+        """Break it so that the client gets RST without a goodbye."""
         self._is_over = True
         with suppress(OSError):
             self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._close()
 
     def end(self) -> None:
-        """End it as one side asked for."""
+        """End it at the request of one side."""
         self._is_over = True
         self._close()
 
@@ -70,10 +70,7 @@ class Link:
 
 
 class Proxy:
-    """Listens on a local port and passes connections on, as it is told to; its threads end with the process.
-
-    It outlives the injection, for the workers are connected through it until the laboratory stops them.
-    """
+    """Listens on a local port and forwards connections as configured. Its threads end with the process."""
 
     def __init__(self, place: Place) -> None:
         self._open = _opener(place)
@@ -93,13 +90,13 @@ class Proxy:
         self.place = replace(place, database=place.database | {"HOST": host, "PORT": str(port), "OPTIONS": options})
 
     def silence(self) -> int:
-        """Silence the connections there are; return how many."""
+        """Silence the existing connections. Return their number."""
         for link in self._links:
             link.silence()
         return len(self._links)
 
     def reset(self, *, silent_only: bool = False) -> int:
-        """Reset the connections there are, or those that are silent; return how many."""
+        """Reset the existing connections, or only silent ones. Return their number."""
         ended = [link for link in self._links if link.is_silent or not silent_only]
         for link in ended:
             link.reset()
@@ -111,12 +108,12 @@ class Proxy:
             self._links.remove(link)
 
     def cut_next(self, after: int) -> None:
-        """Pass only so many bytes of the next answer that tells of a commit, and reset its connection."""
+        """Forward only some bytes of the next answer to a COMMIT, and reset its connection."""
         with self._arming:
             self._cut_after = after
 
     def close(self) -> None:
-        """Take no more connections, and reset those there are."""
+        """Accept no more connections, and reset the existing ones."""
         self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         self.reset()
@@ -159,7 +156,7 @@ class Proxy:
         self._carry(link, link.server, take)
 
     def _to_cut(self, answer: bytes) -> bytes | None:
-        """Say how much of an answer is to be passed on, if it is one to be cut."""
+        """Return how much of an answer to forward, if it must be cut."""
         with self._arming:
             done = _DONE.search(answer)
             if self._cut_after is None or done is None or not answer.endswith(_COMMITTED):
@@ -186,7 +183,7 @@ class Proxy:
 
 
 def _opener(place: Place) -> Callable[[], socket.socket]:
-    """Find out where the driver connects to: a socket file, or a port."""
+    """Return the driver's target: a socket file or a port."""
     with psycopg.connect(place.address) as direct:
         host, port = direct.info.host, direct.info.port
 

@@ -1,4 +1,4 @@
-"""The handlers of a new release: one that the former release does not know, and one whose payload has changed."""
+"""The handlers of a new release: one that the previous release lacks, and one with a changed payload."""
 
 from __future__ import annotations
 

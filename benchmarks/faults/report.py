@@ -1,4 +1,4 @@
-"""What a run has to say: one row for each fault and database, the reasons below, and everything as JSON."""
+"""The report of a run: a row for each fault and database, the reasons below, and everything as JSON."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ LEGEND = (
 
 
 def zero_of(count: int, trials: int) -> str:
-    """Say how many of how many; where it is none, with the bound that this leaves at 95 %."""
+    """Return a count as text; for zero with the upper bound at 95 %."""
     if count or not trials:
         return f"{count} of {trials:,}"
     return f"0 of {trials:,} (≤ {3 / trials:.1g})"
 
 
 def quantiles(values: Sequence[float]) -> str:
-    """Say median and 99th percentile, in seconds."""
+    """Return the median and the 99th percentile in seconds, as text."""
     if not values:
         return "-"
     in_order = sorted(values)
@@ -53,7 +53,7 @@ def quantiles(values: Sequence[float]) -> str:
 
 
 def cells(verdict: Verdict) -> tuple[str, ...]:
-    """Spell a verdict out, in the order of the headings."""
+    """Return a verdict's cells in the order of the headings."""
     account = verdict.account
     named = (f"{verdict.fault} {verdict.title}", verdict.database, verdict.outcome)
     if account is None:
@@ -75,13 +75,13 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All verdicts of a run, and the facts that go with them."""
+    """All verdicts of a run and its conditions."""
 
     verdicts: Sequence[Verdict]
     facts: dict[str, Any]
 
     def markdown(self) -> str:
-        """Write everything for people."""
+        """Return the report for people."""
         return "\n\n".join([*self._parts()]) + "\n"
 
     def _parts(self) -> Iterator[str]:
@@ -103,13 +103,13 @@ class Report:
             yield "\n".join([f"{heading}:", "", *(f"- {_named(one)}: {'; '.join(one.why)}" for one in those)])
 
     def write_json(self, path: Path) -> None:
-        """Write everything for programs."""
+        """Write the report for programs."""
         found = {"facts": self.facts, "verdicts": [one.as_json() for one in self.verdicts]}
         path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def total(accounts: Iterable[Account]) -> Account:
-    """Add up accounts."""
+    """Return the sum of accounts."""
     summed: dict[str, Any] = {}
     for account in accounts:
         for one in fields(account):
@@ -119,7 +119,7 @@ def total(accounts: Iterable[Account]) -> Account:
 
 
 def _together(account: Account) -> str:
-    """Say what all trials come to."""
+    """Return the total of all trials as text."""
     lost, stale = zero_of(len(account.lost), account.accepted), zero_of(len(account.stale), account.runs)
     return (
         f"Together: lost {lost}, stale writes {stale}, claimed twice "

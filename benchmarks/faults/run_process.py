@@ -1,4 +1,4 @@
-"""The process that tries one fault: what is asked comes in as JSON, the verdict goes out."""
+"""The process of one trial. It reads the request as JSON and writes the verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.workers import end_in_order
 
 
 def main() -> None:
-    """Try what the line on standard input asks for."""
+    """Run the trial that the line on standard input requests."""
     end_in_order()
     asked = json.loads(sys.stdin.readline())
     verdict = _tried(Trial(**asked["trial"]), asked["evidence"])

@@ -1,4 +1,4 @@
-"""What a long run takes: measured every now and then, and whether it grows."""
+"""Periodic measurements of a long run, and the detection of growth."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jobqueue.clock import SYSTEM
 _HOUR = 3600.0
 _KB = 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE") // _KB
-#: Fewer points than this make no line.
+#: The least number of points for a line.
 _LEAST = 4
 
 Point = tuple[float, float]
 
 
 class Samples:
-    """Measurements of some workers' supervisors and of the database, over time."""
+    """Measurements of some workers' supervisors and of the database over time."""
 
     def __init__(self, lab: Laboratory, workers: Sequence[Worker]) -> None:
         self._lab = lab
@@ -51,7 +51,7 @@ class Samples:
                 yield "connections", float(cursor.fetchone()[0])
 
     def _stored(self) -> float:
-        """How large the database is, in bytes."""
+        """Return the size of the database in bytes."""
         if self._lab.database == "sqlite":
             return float(
                 sum(path.stat().st_size for path in Path(self._lab.place.address).parent.glob("queue.sqlite3*"))
@@ -61,24 +61,24 @@ class Samples:
             return float(cursor.fetchone()[0])
 
     def last(self, name: str) -> float:
-        """What was measured last."""
+        """Return the last measurements."""
         return self._points[name][-1][1]
 
     def first(self, name: str) -> float:
-        """What was measured first."""
+        """Return the first measurements."""
         return self._points[name][0][1]
 
     def slopes(self) -> Iterator[tuple[str, str]]:
-        """Say how much of each is added in an hour, with the spread of that at 95 %."""
+        """Return the growth of each value per hour, with its spread at 95 %."""
         for name, measured in self._points.items():
-            points = measured[len(measured) // 4 :]  # what is used for the first time is no leak
+            points = measured[len(measured) // 4 :]  # first uses aren't leaks
             if len(points) >= _LEAST:
                 growth, spread = slope(points)
                 yield f"{name} an hour", f"{growth * _HOUR:+.0f} ± {spread * _HOUR:.0f}"
 
 
 def slope(points: Sequence[Point]) -> tuple[float, float]:
-    """Draw the line that fits best; return what it rises by in a unit, and twice the standard error of that."""
+    """Fit a line. Return its slope, and twice the standard error of that."""
     count = len(points)
     x_mean, y_mean = (sum(one[axis] for one in points) / count for axis in (0, 1))
     width = sum((x - x_mean) ** 2 for x, _ in points)

@@ -1,4 +1,4 @@
-"""Sessions of strangers: programs that are no part of the queue, and use the same database."""
+"""Sessions of other programs that use the same database."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.databases import Place
 
 @contextmanager
 def session(place: Place, *, options: str = "", **parameters: Any) -> Iterator[psycopg.Connection[Any]]:
-    """Open a session on Postgres in which each statement stands for itself; ``options`` are its settings."""
+    """Open a session on Postgres in autocommit. ``options`` are its settings."""
     with psycopg.connect(place.address, autocommit=True, options=options, **parameters) as opened:
         yield opened
 
 
 @contextmanager
 def transaction(place: Place, statement: str, *values: Any, options: str = "") -> Iterator[list[Any]]:
-    """Open a transaction on Postgres, run one statement in it, and hold it open; then roll it back."""
+    """Open a transaction on Postgres, run one statement in it and hold it open, then roll it back."""
     with psycopg.connect(place.address, options=options) as opened:
         try:
             yield opened.execute(statement, values or None).fetchall()
@@ -31,7 +31,7 @@ def transaction(place: Place, statement: str, *values: Any, options: str = "") -
 
 @contextmanager
 def exclusive(path: str) -> Iterator[None]:
-    """Keep all others from writing a SQLite file."""
+    """Lock a SQLite file against all other writers."""
     opened = sqlite3.connect(path, timeout=30, isolation_level=None)
     try:
         opened.execute("BEGIN EXCLUSIVE")
@@ -42,7 +42,7 @@ def exclusive(path: str) -> Iterator[None]:
 
 
 def sleepers(place: Place, most: int, **parameters: Any) -> list[psycopg.Connection[Any]]:
-    """Open sessions that do nothing until the server takes no more, or there are so many."""
+    """Open idle sessions until the server refuses more, or up to a number."""
     opened = []
     with suppress(psycopg.OperationalError):
         for _ in range(most):

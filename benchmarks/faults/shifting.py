@@ -1,4 +1,4 @@
-"""Wall clocks that are wrong, and can be set while processes run: a small library that is loaded before the others."""
+"""Wrong wall clocks that can be changed while processes run, by a small preloaded library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 8
 
 
 def library(folder: Path) -> Path:
-    """Compile the library that moves clocks."""
+    """Compile the library that shifts clocks."""
     made = folder / "clock.so"
     if not made.exists():
         compiler = shutil.which("gcc") or shutil.which("cc") or "cc"
@@ -21,7 +21,7 @@ def library(folder: Path) -> Path:
 
 
 class WrongClock:
-    """A clock that runs well, and is ahead or behind by so many seconds."""
+    """A clock that is off by a number of seconds."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._file = folder / f"clock-{name}"
@@ -30,16 +30,16 @@ class WrongClock:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """What runs a process that goes by this clock, as do all that it starts."""
+        """Return the command prefix of a process that uses this clock, with its children."""
         return ("env", f"LD_PRELOAD={self._library}", f"JOBQUEUE_FAULTS_CLOCK={self._file}")
 
     def set(self, seconds: int) -> None:
-        """Have it be so many seconds ahead from now on."""
+        """Set the number of seconds that it is ahead."""
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
             file.write(seconds.to_bytes(_WIDTH, sys.byteorder, signed=True))
         self.seconds = seconds
 
     def shows(self) -> float:
-        """Ask a process that goes by it what time it is."""
+        """Return the time in a process that uses it."""
         asked = [*self.prefix, "date", "+%s.%N"]
         return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)

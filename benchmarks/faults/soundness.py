@@ -1,4 +1,4 @@
-"""Whether the database itself is whole: its files, and not only the rows that are read from them."""
+"""The integrity of the database itself, including its files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SELECT c.relname, bt_index_check(c.oid, true) FROM pg_index i JOIN pg_class c ON
 
 
 def look_for_damage(lab: Laboratory) -> None:
-    """Have the database examine its own tables and indexes, once every job has come to its end."""
+    """Let the database check its own tables and indexes, once every job has ended."""
 
     def look(_: Account) -> None:
         found = _sqlite_says() if lab.database == "sqlite" else _postgres_says()

@@ -1,4 +1,4 @@
-"""System calls that fail or kill: strace, attached to processes that run, and taken off again."""
+"""System calls that fail or kill, by attaching strace to running processes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _numbers = count(1)
 
 
 class Tampering:
-    """What strace did to some processes; it writes down each call."""
+    """The log of the calls that strace manipulated."""
 
     def __init__(self, report: Path) -> None:
         self._report = report
 
     @property
     def times(self) -> int:
-        """How many calls have failed so far."""
+        """Return how many calls have failed so far."""
         return self._report.read_text(errors="replace").count("(INJECTED)")
 
 
@@ -32,10 +32,7 @@ class Tampering:
 def tampered(
     lab: Laboratory, pids: Iterable[int], call: str, effect: str, *, path: Path | None = None
 ) -> Iterator[Tampering]:
-    """Have calls of running processes fail (``error=EIO``) or kill (``signal=SIGKILL:when=3``), until the block ends.
-
-    With a path, only calls that concern this file. What these processes start meanwhile is tampered with too.
-    """
+    """Let calls of running processes fail (``error=EIO``) or kill (``signal=SIGKILL:when=3``) until the block ends."""
     report = lab.folder / f"strace-{next(_numbers)}"
     command = ["strace", "-f", "-qq", "-o", str(report), "-e", f"trace={call}", "-e", f"inject={call}:{effect}"]
     command += ["-P", str(path)] if path else []
@@ -53,14 +50,14 @@ def tampered(
 
 
 def die_at(lab: Laboratory, pid: int, call: str, nth: int, *, path: Path | None = None, seconds: float = 5.0) -> bool:
-    """Have a process killed at its n-th call of a kind from now on; say whether it came to that."""
+    """Kill a process at its n-th call of a kind. Return whether that happened."""
     with suppress(RuntimeError), tampered(lab, [pid], call, f"signal=SIGKILL:when={nth}", path=path):
         until(lambda: is_gone(pid), "the process is dead", pause=0.005, patience=seconds)
     return is_gone(pid)
 
 
 def end_worker_at(lab: Laboratory, worker: Worker, call: str, nth: int, *, path: Path | None = None) -> bool:
-    """Kill a worker's supervisor at its n-th call of a kind, on the record; say whether it came to that."""
+    """Kill a worker's supervisor at its n-th call of a kind, on the record. Return whether that happened."""
     boots = []
     for pid in worker.family():
         with suppress(OSError):
@@ -76,7 +73,7 @@ def end_worker_at(lab: Laboratory, worker: Worker, call: str, nth: int, *, path:
 
 
 def _is_traced(pid: int) -> bool:
-    """Whether each thread of a process has a tracer, or none lives."""
+    """Return whether each thread of a process is traced, or the process is gone."""
     if is_gone(pid):
         return True
     with suppress(OSError):
@@ -86,7 +83,7 @@ def _is_traced(pid: int) -> bool:
 
 
 def any_worker(lab: Laboratory) -> Worker:
-    """Replace the workers that ended, and choose one that is up."""
+    """Replace the workers that ended, and return one that is up."""
     lab.crew.tend()
 
     def found() -> list[Worker]:

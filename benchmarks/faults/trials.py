@@ -1,4 +1,4 @@
-"""Faults are tried one after another, each in a process of its own: Django's settings are one per process."""
+"""The sequence of trials, each in a process of its own, because Django's settings are per process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.faults.catalogue import catalogue
 from benchmarks.faults.laboratory import Trial
 from benchmarks.faults.verdict import Outcome, Verdict
 
-#: What a short run injects for; the start of the workers and the drain come on top.
+#: The injection time of a short run, without the start of the workers and the drain.
 QUICK_SECONDS = 4.0
 
 
 def chosen(only: Iterable[str], database: str) -> Iterator[tuple[str, str]]:
-    """Yield fault and database of what there is to try."""
+    """Yield the requested pairs of fault and database."""
     for number in only or catalogue():
         for one in catalogue()[number].databases:
             if database in (one, "both"):
@@ -26,7 +26,7 @@ def chosen(only: Iterable[str], database: str) -> Iterator[tuple[str, str]]:
 
 
 def try_out(trial: Trial, evidence: Path | None = None) -> Verdict:
-    """Try a fault; say why not if this machine cannot."""
+    """Try a fault. Return why not, if this machine can't."""
     fault = catalogue()[trial.fault]
     facts: dict[str, Any] = {"fault": fault.id, "title": fault.title, "database": trial.database, "seed": trial.seed}
     if why := fault.why_not(trial.database):

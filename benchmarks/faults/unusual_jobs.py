@@ -1,4 +1,4 @@
-"""Handlers that make processes of their own: ``with_jobs`` has a worker know them."""
+"""Handlers that start processes, for workers started by ``with_jobs``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.faults.jobs import KINDS, MANY, Kind, Told
 from benchmarks.faults.ledger import recorded
 from jobqueue import Fixed, JobContext, job
 
-#: What keeps a parent's connections alive in its child, which has to leave them alone.
+#: The parent's connections, kept from collection in the child, which must not close them.
 _left_alone: list[object] = []
 
 
@@ -30,7 +30,7 @@ def _fork() -> None:
 
 
 def _fork_and_ask() -> None:
-    """Have a child use the database by a connection of its own."""
+    """Let a child use the database with a connection of its own."""
     if (pid := os.fork()) == 0:
         status = 1
         try:
@@ -65,16 +65,17 @@ WAYS: dict[str, Callable[[], None]] = {
 
 
 def _session() -> object:
-    """Name the session of this thread's connection, by asking the database."""
+    """Return the session of this thread's connection, as the database names it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1" if connection.vendor == "sqlite" else "SELECT pg_backend_pid()")
         return cursor.fetchone()[0], id(connection.connection)
 
 
-# A child of a process with threads may inherit a lock that nobody gives back, and hang: its job ends at its limit.
+# A forked child of a process with threads may inherit a lock that is never released. Its job then hangs until its
+# limit.
 @job(retry=Fixed(0), max_retries=MANY, timeout=20)
 def forks(ctx: JobContext, how: str) -> Told:
-    """Make a process, wait for it, and write by the connection that was there before."""
+    """Fork a child, wait for it, and write with the earlier connection."""
     with recorded(ctx):
         before = _session()
         WAYS[how]()
@@ -87,7 +88,7 @@ def forks(ctx: JobContext, how: str) -> Told:
 
 @job(retry=Fixed(0), max_retries=MANY)
 def leaves_orphans(ctx: JobContext) -> Told:
-    """Start a program whose own parent ends at once, so that nobody waits for it."""
+    """Start a program whose parent ends at once, so that it becomes an orphan."""
     with recorded(ctx):
         subprocess.run(["sh", "-c", "sleep 0.1 & exit 0"], check=True)  # noqa: S607 - whichever it is
         return {"fence": ctx.fence}

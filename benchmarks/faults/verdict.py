@@ -1,4 +1,4 @@
-"""What came of a fault that was tried, or why it was not."""
+"""The result of a trial, or the reason why there was none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.faults.checker import Account, Overlap
 
 
 class Outcome(StrEnum):
-    """How it went."""
+    """The possible results of a trial."""
 
     HELD = "held"
     BROKEN = "BROKEN"
@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One fault on one database: whether what is promised held, and the account that says so."""
+    """The result of one fault on one database, with its account."""
 
     fault: str
     title: str
@@ -33,12 +33,12 @@ class Verdict:
     findings: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the verdict as JSON data."""
         return asdict(self)
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Verdict:
-        """Read a verdict that came as JSON."""
+        """Return a verdict from JSON data."""
         account = values["account"] and _account(values["account"])
         return cls(
             **values | {"outcome": Outcome(values["outcome"]), "why": tuple(values["why"]), "account": account},

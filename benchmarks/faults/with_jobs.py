@@ -1,4 +1,4 @@
-"""A worker of the laboratory that knows more handlers than the usual ones: a module that has them comes first."""
+"""A worker of the laboratory with additional handlers, from the module named first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.faults.place import APPS
 
 
 def with_jobs(module: str) -> tuple[str, ...]:
-    """What has to run a worker of the crew so that it knows these handlers."""
+    """Return the command prefix of a worker with these handlers."""
     return (sys.executable, "-m", "benchmarks.faults.with_jobs", module)
 
 
 def main() -> None:
-    """Run one worker until it is told to stop; what runs it otherwise is in between, and left out."""
+    """Run one worker until it is stopped. Arguments of other prefixes are skipped."""
     module, asked = sys.argv[1], json.loads(sys.argv[-1])
     Place(**asked["place"]).configure(APPS)
     import_module("benchmarks.faults.jobs")

@@ -1,4 +1,4 @@
-"""A worker of the laboratory: ``runworker``, with the laboratory's handlers; what it is to do comes as one argument."""
+"""A worker of the laboratory: ``runworker`` with its handlers, configured by one argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.faults.place import APPS
 
 
 def main() -> None:
-    """Run one worker until it is told to stop."""
+    """Run one worker until it is stopped."""
     asked = json.loads(sys.argv[1])
     Place(**asked["place"]).configure((*APPS, *asked["apps"]))
     import_module("benchmarks.faults.jobs")  # not before the apps are ready

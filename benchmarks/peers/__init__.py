@@ -1,1 +1,1 @@
-"""The comparison: this queue and its peers, side by side on one machine."""
+"""The comparison of this queue with its peers on one machine."""

@@ -1,4 +1,4 @@
-"""Who takes part: the peers, what is installed for each, and the settings in which they are measured."""
+"""The contestants, their packages, and the settings they are measured in."""
 
 from __future__ import annotations
 

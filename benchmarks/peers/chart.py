@@ -1,4 +1,4 @@
-"""The comparison as a picture: a bar for each contestant's drain, store by store, in one SVG for light and dark."""
+"""The chart of the comparison: a bar for each contestant's drain, by store, in one SVG for light and dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison as a whole: from who is asked for to what is told."""
+"""The whole comparison, from the choice of contestants to the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run: every contestant takes its turn in every repetition, so that a slow spell of the machine strikes all."""
+"""The run. Contestants take turns in each repetition, so that a slow spell of the machine affects all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker processes of a contestant: started together, watched together, and ended with all that they started."""
+"""The worker processes of a contestant, started, watched and ended together with their children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peers' own environments: made once from pinned requirements, and kept for the next run."""
+"""The peers' environments, made once from pinned requirements and kept for the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many times as fast: this queue against its peers, turn by turn within the run."""
+"""The ratios of this queue's speed to its peers', turn by turn within the run."""
 
 from __future__ import annotations
 

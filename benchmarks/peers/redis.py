@@ -1,4 +1,4 @@
-"""As much of Redis as a run needs: to find a database that is empty, to empty it again, and to read the settings."""
+"""A minimal Redis client: it finds an empty database, empties it again, and reads the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the turns of a contestant come to: medians, and how far they spread."""
+"""The results of a contestant's turns: medians and spreads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stores of a run: each turn has one of its own, made for it and dropped after it."""
+"""The stores of a run, one for each turn, which are created and dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison as Markdown: who was how fast, what idling costs, what the ratios are, and in which settings."""
+"""The comparison as Markdown: speeds, the cost of idling, ratios and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One contestant's turn: its store is new, its processes too, and everything ends with the turn."""
+"""One turn of a contestant, with a new store and new processes, which end with the turn."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The faults, by what they are done to."""
+"""The faults, grouped by their targets."""
 
 from __future__ import annotations

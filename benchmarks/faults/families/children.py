@@ -1,4 +1,4 @@
-"""Handlers that make processes: what becomes of the connections, of the file, and of those that nobody waits for."""
+"""Handlers that start processes, and what happens to connections, files and orphans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BURIED_WITHIN = 15
 
 @fault("T12", "handlers that fork, and start programs")
 def handlers_fork(lab: Laboratory) -> None:
-    """Have each job make a child that computes or asks the database: parents keep their sessions, the file is whole."""
+    """Jobs fork children that compute or query: parents keep their sessions, and the database file is intact."""
     look_for_damage(lab)
     lab.crew.start(2, prefix=_UNUSUAL, processes=2, concurrency=4, lease=lab.lease)
     lab.load.start(1, rate=10)
@@ -54,7 +54,7 @@ def handlers_fork(lab: Laboratory) -> None:
 
 @fault("T29", "a worker that is the first process of its container", needs=(process_namespaces,))
 def first_process(lab: Laboratory) -> None:
-    """Leave orphans to workers that are process 1, and end these from outside: orphans are buried, runs may end."""
+    """Workers as process 1 inherit orphans and are stopped from outside: orphans are reaped, and runs can end."""
     most, seconds = 0, []
     while lab.goes_on():
         (worker,) = lab.crew.start(1, prefix=(*_CONTAINER, *_UNUSUAL), processes=1, concurrency=4, lease=lab.lease)
@@ -74,7 +74,7 @@ def first_process(lab: Laboratory) -> None:
 
 
 def _leave_orphans(lab: Laboratory, worker: Worker) -> int:
-    """Run jobs that leave orphans, until all these are dead and buried; return how many were dead at once."""
+    """Run jobs that leave orphans, until all of them are reaped. Return how many were dead at once."""
     supervisor, most = worker.family()[1], 0
     lab.injections += len(jobs := lab.enqueue("leaves_orphans", 6))
     until(lambda: lab.started(*jobs), "jobs leave orphans")
@@ -95,7 +95,7 @@ def _end_from_outside(lab: Laboratory, worker: Worker) -> float:
 
 
 def _defunct(pid: int) -> list[int]:
-    """List the children of a process that are dead, and nobody has asked how."""
+    """Return the children of a process that are dead but not reaped."""
     found = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -107,6 +107,6 @@ def _defunct(pid: int) -> list[int]:
 
 
 def _number_within(pid: int) -> int:
-    """Read the number that a process has in its own namespace."""
+    """Return the number of a process in its own namespace."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("NSpid:")).split()[-1])

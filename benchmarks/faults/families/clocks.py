@@ -1,4 +1,4 @@
-"""Wall clocks that are an hour ahead or behind, and jump while jobs run."""
+"""Wall clocks that are an hour fast or slow, and jump while jobs run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLUR = 0.05
 
 @fault("T22a", "workers whose clocks are an hour ahead, or behind", databases=POSTGRES, needs=(compiler,))
 def clocks_differ(lab: Laboratory) -> None:
-    """Set the clocks of two of three workers by an hour, again and again: none expires, begins or ends too early."""
+    """Set the clocks of two of three workers off by an hour: no job expires, begins or ends too early."""
     clocks = [WrongClock(lab.folder, name) for name in ("ahead", "behind")]
     lab.crew.start(1, processes=1, concurrency=4, lease=lab.lease)
     for clock in clocks:
@@ -48,7 +48,7 @@ def clocks_differ(lab: Laboratory) -> None:
 
 @fault("T22b", "the clock of the machine jumps", databases=SQLITE, needs=(compiler,))
 def clock_jumps(lab: Laboratory) -> None:
-    """Set the one clock an hour on, or a second back: nothing is lost or stale; what runs twice counts as stalled."""
+    """Set the clock an hour ahead or a second back: no job is lost or stale; double runs count as stalls."""
     clock = WrongClock(lab.folder, "machine")
     workers = lab.crew.start(3, prefix=clock.prefix, processes=1, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20, prefix=clock.prefix)
@@ -66,13 +66,13 @@ def clock_jumps(lab: Laboratory) -> None:
 
 
 def _expect_wrong(lab: Laboratory, clock: WrongClock) -> None:
-    """Look whether the clock is as wrong as it was set."""
+    """Check that the clock is off by the given time."""
     off = clock.shows() - SYSTEM.now().timestamp() - clock.seconds
     lab.expect(abs(off) < _PATIENCE, f"a clock is {clock.seconds} s ahead, it is off by {off:.1f} s more")
 
 
 def _delayed(lab: Laboratory, count: int, longest: float) -> dict[str, float]:
-    """Enqueue jobs that are due later; return after how long."""
+    """Enqueue jobs with delays, and return these."""
     kind, delays = KINDS["short"], {}
     for _ in range(count):
         delay = round(lab.rng.uniform(0.2, longest), 3)
@@ -83,7 +83,7 @@ def _delayed(lab: Laboratory, count: int, longest: float) -> dict[str, float]:
 
 
 def _look_at_endings(lab: Laboratory, allowed: set[str]) -> None:
-    """Expect no run to have ended otherwise than well: time limits go by another clock."""
+    """Expect that all runs ended well, because time limits use another clock."""
     history = apps.get_model("jobqueue", "Attempt")._default_manager
     endings = set(history.values_list("ending", flat=True)) - allowed
     lab.expect(not endings, f"no run ends badly, some are {', '.join(sorted(endings))}")

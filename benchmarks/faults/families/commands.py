@@ -1,4 +1,4 @@
-"""A project's other commands, and the reloading of development: no worker begins unasked, and no job is lost."""
+"""Other commands of a project, and the development reloader: no unwanted worker starts, and no job is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXPECTED = ("MainThread", "django-main-thread", "process_request_thread")
 
 @fault("T31a", "runserver, migrate, test and shell with the queue installed")
 def other_commands(lab: Laboratory) -> None:
-    """Run other commands of a project while jobs wait, and have its server reload: none begins a worker."""
+    """Run a project's other commands while jobs wait, and reload its server: none of them starts a worker."""
     environment = _environment(lab)
     waiting = set(lab.enqueue("short", 5))
     while lab.goes_on():
@@ -54,7 +54,7 @@ def _run(lab: Laboratory, command: str, environment: dict[str, str]) -> None:
 
 
 def _serve_and_reload(lab: Laboratory, environment: dict[str, str], times: int) -> set[str]:
-    """Run the server, and change a file of its code so many times; return the jobs that its view has enqueued."""
+    """Run the server, change its code several times, and return the jobs that its view enqueued."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "django", "runserver", f"127.0.0.1:{port}"]
@@ -77,7 +77,7 @@ def _serve_and_reload(lab: Laboratory, environment: dict[str, str], times: int) 
 
 
 def _ask_another(port: int, known: set[int]) -> dict[str, Any]:
-    """Ask the server that has followed those that are known."""
+    """Query the next server after the known ones."""
     answers: list[dict[str, Any]] = []
 
     def has_answered() -> bool:
@@ -91,7 +91,7 @@ def _ask_another(port: int, known: set[int]) -> dict[str, Any]:
 
 @fault("T31b", "runworker --reload, and files that change")
 def worker_reloads(lab: Laboratory) -> None:
-    """Change a file under a worker that reloads, under load, again and again: it begins anew, and no job is lost."""
+    """Change a file while a worker with --reload is under load: it restarts, and no job is lost."""
     environment = _environment(lab)
     words = [sys.executable, "-m", "django", "runworker", "--reload", "-c", "4", "--lease", f"{lab.lease:g}"]
     names = ("DJANGO_SETTINGS_MODULE", "JOBQUEUE_FAULTS_PROJECT", "PYTHONPATH")
@@ -113,13 +113,13 @@ def worker_reloads(lab: Laboratory) -> None:
 
 
 def _supervisor(worker: Worker) -> int | None:
-    """Find the process that has the executors' parent as its child."""
+    """Return the process whose child is the executors' parent."""
     family = worker.family()
     return family[1] if len(family) > 2 else None
 
 
 def _environment(lab: Laboratory) -> dict[str, str]:
-    """Make the project's environment, and the module of it that will be touched."""
+    """Return the project's environment, and its module that will be touched."""
     (lab.folder / f"{_TOUCHED}.py").write_text('"""Is touched."""\n')
     given = {"database": lab.place.database, "runtime": lab.place.runtime, "touched": _TOUCHED}
     return lab.crew.environment | {
@@ -130,7 +130,7 @@ def _environment(lab: Laboratory) -> dict[str, str]:
 
 
 def _touch(lab: Laboratory) -> None:
-    """Give the module another moment of change; one that is surely another."""
+    """Set the module's modification time to a new value."""
     path = lab.folder / f"{_TOUCHED}.py"
     moment = path.stat().st_mtime + 2
     os.utime(path, (moment, moment))

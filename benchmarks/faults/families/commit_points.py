@@ -1,4 +1,4 @@
-"""Processes that die at the very call that writes, syncs or sends."""
+"""Processes that die in the very call that writes, syncs or sends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PRODUCER_POINTS = 40
 
 
 def sync_each_commit(lab: Laboratory) -> None:
-    """Have SQLite sync at every commit, and copy its log often, so that few jobs go through every kind of write."""
+    """Configure SQLite to sync every commit and to checkpoint often, so that few jobs cause all kinds of writes."""
     if lab.database == "sqlite":
         pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=40;"
         lab.place.database["OPTIONS"]["init_command"] = pragmas
@@ -25,7 +25,7 @@ def sync_each_commit(lab: Laboratory) -> None:
 
 @fault("T02a", "SIGKILL of a worker at its n-th write, sync or message", needs=(strace,))
 def workers_die_at_commit_points(lab: Laboratory) -> None:
-    """Kill a supervisor at its n-th write, sync or message, for each n: all is legal after it, and the file whole."""
+    """Kill a supervisor at its n-th write, sync or message, for each n: all moves are legal, the file is intact."""
     sync_each_commit(lab)
     look_for_damage(lab)
     lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)
@@ -41,7 +41,7 @@ def workers_die_at_commit_points(lab: Laboratory) -> None:
 
 @fault("T02b", "SIGKILL of a producer at its n-th write, sync or message", needs=(strace,))
 def producers_die_at_commit_points(lab: Laboratory) -> None:
-    """Kill a producer at its n-th write, sync or message, for each n: its job is there whole, or not at all."""
+    """Kill a producer at its n-th write, sync or message, for each n: its job is stored completely or not at all."""
     sync_each_commit(lab)
     look_for_damage(lab)
     lab.crew.start(1, processes=1, concurrency=4, lease=lab.lease)

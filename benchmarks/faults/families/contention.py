@@ -1,4 +1,4 @@
-"""Many that want the one write lock of a SQLite file."""
+"""Many processes that compete for the only write lock of a SQLite file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.faults.ledger import What
 
 @fault("T20", "many writers and readers of one SQLite file", databases=SQLITE)
 def crowd_at_the_lock(lab: Laboratory) -> None:
-    """Enqueue from many processes beside workers, pages and an application's transactions: none is told "locked"."""
+    """Enqueue in many processes beside workers, pages and other transactions: none fails with "locked"."""
     lab.crew.start(2 if lab.quick else 4, processes=1, lease=lab.lease)
     lab.load.start(3 if lab.quick else 8, rate=30, mix={"short": 1})
     with beside(_read_page, _read_page, partial(_book, lab)):
@@ -36,7 +36,7 @@ def _book(lab: Laboratory) -> None:
 
 
 def _read_page() -> None:
-    """Read what a page of the admin reads: the counts, and the latest jobs."""
+    """Read what an admin page reads: the counts, and the latest jobs."""
     jobs = apps.get_model("jobqueue", "Job")._default_manager
     for status in ("queued", "in_progress", "completed"):
         jobs.filter(status=status).count()

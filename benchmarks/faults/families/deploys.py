@@ -1,4 +1,4 @@
-"""Deploys: workers of two releases, and the rows of either, in one table."""
+"""Deployments: workers and rows of two releases in one table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s)
 
 @fault("T27", "workers of two releases on one table")
 def two_releases(lab: Laboratory) -> None:
-    """Let an old and a new release share the table: what either does not know or cannot read waits for the other."""
+    """Run an old and a new release on one table: each leaves what it doesn't know or can't read to the other."""
     old = [_worker(lab, _OLD)]
     _old_ones_leave_alone_what_they_do_not_know(lab)
     new = [_worker(lab, _NEW)]
@@ -65,7 +65,7 @@ def _worker(lab: Laboratory, prefix: tuple[str, ...]) -> Worker:
 
 
 def _old_ones_leave_alone_what_they_do_not_know(lab: Laboratory) -> None:
-    """Expect that types of the new release stay as they are while only the old one is there."""
+    """Expect that jobs of the new release wait while only the old one runs."""
     unknown, known = lab.enqueue("parcel", 3), lab.enqueue("short", 3)
     end = SYSTEM.monotonic() + 30
     while not lab.started(*known) and SYSTEM.monotonic() < end:
@@ -76,7 +76,7 @@ def _old_ones_leave_alone_what_they_do_not_know(lab: Laboratory) -> None:
 
 
 def _enqueue_as_others_do(lab: Laboratory, kind: str, payload: dict[str, Any]) -> None:
-    """Write a row by the canonical statement, as a program does that knows neither release."""
+    """Insert a row with the documented statement, as other programs do."""
     job, now = new_id(), to_text(SYSTEM.now())
     lab.ledger.note(What.TRYING, job, kind=kind, expects="completed")
     with connection.cursor() as cursor:
@@ -85,7 +85,7 @@ def _enqueue_as_others_do(lab: Laboratory, kind: str, payload: dict[str, Any]) -
 
 
 def _replace(lab: Laboratory, side: list[Worker], prefix: tuple[str, ...]) -> None:
-    """End a worker as a deploy does, and start its successor."""
+    """Stop a worker as a deployment does, and start its successor."""
     _end(lab, side.pop())
     side.append(_worker(lab, prefix))
 
@@ -98,7 +98,7 @@ def _end(lab: Laboratory, worker: Worker) -> None:
 
 
 def _bring_forward(lab: Laboratory) -> None:
-    """In a short run, do not wait the minute after which a payload that was too new is offered again."""
+    """Shorten the minute after which a too new payload is offered again, in a short run."""
     if lab.quick:
         _jobs().filter(status="queued").update(scheduled_at=SYSTEM.now() - timedelta(seconds=1))
 

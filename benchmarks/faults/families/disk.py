@@ -1,4 +1,4 @@
-"""Disks that are full, or fail, for a while."""
+"""Disks that are temporarily full or failing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE = 60
 
 @fault("T24a", "writes that fail: no space left, or an error of the disk", databases=SQLITE, needs=(strace,))
 def writes_fail(lab: Laboratory) -> None:
-    """Let each write or sync of workers and producers fail for a while: callers are told, and all goes on unaided."""
+    """Let all writes or syncs of workers and producers fail for a while: callers get errors, and all recovers."""
     sync_each_commit(lab)
     look_for_damage(lab)
     workers = lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)
@@ -43,7 +43,7 @@ def writes_fail(lab: Laboratory) -> None:
 
 @fault("T24b", "a file that cannot grow", databases=SQLITE)
 def file_cannot_grow(lab: Laboratory) -> None:
-    """Forbid workers to make any file larger, as on a full disk, and allow it again: all goes on unaided."""
+    """Keep workers from enlarging any file, as on a full disk, for a while: all recovers by itself."""
     look_for_damage(lab)
     workers = lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20)
@@ -59,13 +59,13 @@ def file_cannot_grow(lab: Laboratory) -> None:
 
 
 def _is_out(workers: list[Worker], before: list[int]) -> bool:
-    """Whether one of these has said meanwhile that the database is out of reach."""
+    """Return whether a worker has logged meanwhile that the database is out of reach."""
     return any("out of reach" in one.output[at:] for one, at in zip(workers, before, strict=True))
 
 
 @contextmanager
 def _no_growth(lab: Laboratory, workers: list[Worker]) -> Iterator[None]:
-    """Limit the supervisors' files to as much as there is of the log of changes."""
+    """Limit the supervisors' files to the current size of the write-ahead log."""
     size = Path(f"{lab.place.address}-wal").stat().st_size
     former = {one.pid: resource.prlimit(one.pid, resource.RLIMIT_FSIZE) for one in workers}
     for pid, (_, hard) in former.items():
@@ -78,7 +78,7 @@ def _no_growth(lab: Laboratory, workers: list[Worker]) -> Iterator[None]:
 
 
 def _goes_on_unaided(lab: Laboratory, workers: list[Worker]) -> None:
-    """Expect that the same workers work again, and that a job which is enqueued now is accepted and run."""
+    """Expect that the same workers work again, and that a new job is accepted and run."""
     lab.healed()
     jobs = lab.enqueue("short")
     lab.expect(jobs, "a job is accepted once there is space again")
@@ -88,7 +88,7 @@ def _goes_on_unaided(lab: Laboratory, workers: list[Worker]) -> None:
 
 @fault("T24c", "a log on a full disk, from the start")
 def log_is_full(lab: Laboratory) -> None:
-    """Start workers whose log is on a device that is always full: they say nothing, and do all they are to do."""
+    """Start workers with a log on a device that is always full: they run all jobs without a log."""
     full = ("sh", "-c", 'exec "$@" >/dev/full 2>&1', "sh")
     workers = lab.crew.start(2, prefix=full, processes=1, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20)
@@ -101,7 +101,7 @@ def log_is_full(lab: Laboratory) -> None:
 
 @fault("T24d", "a log whose disk is full for a while", needs=(strace,))
 def log_fills_up(lab: Laboratory) -> None:
-    """Let each write to the logs of workers fail for a while: no job pays, and they speak again afterwards."""
+    """Let all writes to the workers' logs fail for a while: no job suffers, and logging resumes."""
     workers = lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20)
     while lab.goes_on():

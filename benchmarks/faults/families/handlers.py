@@ -1,4 +1,4 @@
-"""Handlers that harm: they hold the interpreter, never end, kill their process, or take all the memory."""
+"""Harmful handlers: they hold the interpreter, never end, kill their process, or use all memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENIENCE = 3.0
 
 @fault("T07", "jobs that hold the interpreter's lock for longer than their lease")
 def hold_the_interpreter(lab: Laboratory) -> None:
-    """Hold the lock in C for up to three leases, beside short jobs: the lease is kept, and each job is run once."""
+    """Hold the lock in C for up to three leases, beside short jobs: leases are kept, and each job runs once."""
     lab.crew.start(2, processes=1, concurrency=3, lease=2.0)
     while lab.goes_on():
         lab.enqueue("hog", 4)
@@ -35,7 +35,7 @@ def hold_the_interpreter(lab: Laboratory) -> None:
 
 @fault("T08", "jobs that never end, in Python and in C")
 def never_end(lab: Laboratory) -> None:
-    """Run jobs that end by no means: each is ended at its limit of time, its attempt counts, and its slot is free."""
+    """Run jobs that never end: each is ended at its time limit, its attempt counts, and its slot becomes free."""
     lab.crew.start(1, processes=2, concurrency=2, lease=lab.lease, stop_grace=STOP_GRACE)
     while lab.goes_on():
         lab.enqueue("endless", 4)
@@ -52,7 +52,7 @@ def never_end(lab: Laboratory) -> None:
 
 @fault("T10", "jobs that take all the memory", needs=(memory_group,))
 def run_out_of_memory(lab: Laboratory) -> None:
-    """Have the kernel end processes for their jobs' hunger: these become dead letters, their neighbours end well."""
+    """Let jobs exhaust the memory until the kernel kills them: they become dead letters, others complete."""
     with MemoryGroup(megabytes=400) as group:
         lab.crew.start(1, prefix=group.prefix, processes=2, concurrency=4, lease=lab.lease)
         while lab.goes_on():
@@ -68,7 +68,7 @@ def run_out_of_memory(lab: Laboratory) -> None:
 
 @fault("T11", "jobs that crash their process, each in its own way")
 def poison_among_many(lab: Laboratory) -> None:
-    """Mix jobs that crash or hang with others: these end as dead letters, the others as if nothing had been."""
+    """Mix jobs that crash or hang with others: they become dead letters, and the others are not affected."""
     lab.crew.start(1, processes=2, concurrency=4, lease=lab.lease, stop_grace=STOP_GRACE)
     lab.load.start(1, rate=15, mix={"short": 85, "harm": 15})
     while lab.goes_on():

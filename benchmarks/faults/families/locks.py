@@ -1,4 +1,4 @@
-"""Others that hold locks: on jobs that are ready, on jobs that run, on a worker's row, on a whole SQLite file."""
+"""Foreign locks on queued jobs, on running jobs, on a worker's row, and on a whole SQLite file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORKERS = "SELECT owner FROM job_queue_worker FOR UPDATE"
 
 @fault("T19a", "another session that locks jobs that are ready", databases=POSTGRES)
 def locked_ready(lab: Laboratory) -> None:
-    """Hold FOR UPDATE on ten ready jobs: all others flow meanwhile, these run afterwards, and nothing deadlocks."""
+    """Hold FOR UPDATE on ten queued jobs: all others run meanwhile, these run later, and nothing deadlocks."""
     held = lab.enqueue("short", HELD)
     with transaction(lab.place, _JOBS, held) as rows:
         lab.expect(len(rows) == HELD, f"{HELD} rows are locked, there are {len(rows)}")
@@ -44,7 +44,7 @@ def locked_ready(lab: Laboratory) -> None:
 
 @fault("T19b", "another session that locks jobs that run", databases=POSTGRES)
 def locked_running(lab: Laboratory) -> None:
-    """Hold FOR UPDATE on running jobs past their end: these alone wait, and their worker begins and stores others."""
+    """Hold FOR UPDATE on running jobs past their end: only these wait, and their worker goes on with others."""
     lab.crew.start(1, concurrency=6, lease=_LEASE)  # one, for whether it waits is what is measured
     lab.load.start(2, rate=20, mix={"short": 1})
     others: list[str] = []
@@ -73,7 +73,7 @@ def locked_running(lab: Laboratory) -> None:
 
 @contextmanager
 def _running(lab: Laboratory, others: list[str]) -> Iterator[None]:
-    """Lock what runs, but for some jobs."""
+    """Lock running jobs, except for some."""
     while True:
         with transaction(lab.place, _RUNNING, others) as rows:
             if rows:
@@ -83,7 +83,7 @@ def _running(lab: Laboratory, others: list[str]) -> Iterator[None]:
 
 @fault("T19c", "another session that locks the rows of workers", databases=POSTGRES)
 def locked_workers(lab: Laboratory) -> None:
-    """Hold FOR UPDATE on all workers' rows for longer than their news are apart: no job notices."""
+    """Hold FOR UPDATE on all workers' rows for longer than their reports are apart: no job is affected."""
     lab.crew.start(2, concurrency=4, lease=2 * lab.lease)
     lab.load.start(2, rate=20)
     while lab.goes_on():
@@ -97,13 +97,13 @@ def locked_workers(lab: Laboratory) -> None:
 
 
 def _until_news_are_due(lab: Laboratory) -> None:
-    """Wait as long as the laboratory's workers are silent at most, and a lease on top."""
+    """Wait for the longest time between two reports of a worker, plus a lease."""
     lab.pause(NEWS_EVERY.total_seconds() + 2 * lab.lease)
 
 
 @fault("T19d", "another program that locks the SQLite file", databases=SQLITE)
 def locked_file(lab: Laboratory) -> None:
-    """Hold BEGIN EXCLUSIVE, for 20 s in a long run: work stops, is not lost, runs never twice at once, goes on."""
+    """Hold BEGIN EXCLUSIVE, for 20 s in a long run: work pauses and resumes, nothing is lost or run twice at once."""
     lab.crew.start(2, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20)
     while lab.goes_on():

@@ -1,4 +1,4 @@
-"""The network between the queue and its Postgres: slow, silent, reset, or cut while the server says that it is done."""
+"""A network to Postgres that is slow, silent, reset, or cut during a commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HANDED_OUT = 0.3
 
 
 def through_proxies(lab: Laboratory, leases: int = 1) -> tuple[Proxy, Proxy]:
-    """Have workers and producers reach the database by a network of their own; start both."""
+    """Start workers and producers that reach the database through proxies."""
     workers, producers = Proxy(lab.place), Proxy(lab.place)
     lab.crew = Crew(workers.place, lab.folder, lab.ledger)
     lab.load = Load(producers.place, lab.crew, lab.rng)
@@ -33,7 +33,7 @@ def through_proxies(lab: Laboratory, leases: int = 1) -> tuple[Proxy, Proxy]:
 
 @fault("T15a", "a network that takes 200 ms each way", databases=POSTGRES)
 def slow_network(lab: Laboratory) -> None:
-    """Delay all that passes by 200 ms, now and then: slow is not dead, no connection is given up, no run repeated."""
+    """Delay all traffic by 200 ms at times: no connection is given up, and no run is repeated."""
     proxies = through_proxies(lab, leases=4)
     lab.pause(0.5)
     while lab.goes_on():
@@ -50,7 +50,7 @@ def slow_network(lab: Laboratory) -> None:
 
 @fault("T15b", "a network that falls silent, and closes nothing", databases=POSTGRES)
 def silent_network(lab: Laboratory) -> None:
-    """Swallow all that passes over the connections there are: workers leave these for new ones within their lease."""
+    """Drop all traffic of existing connections: workers open new ones within their lease."""
     workers, producers = through_proxies(lab)
     hangs: list[float] = []
     longest = lab.lease + 2  # no connection is tried for less than two seconds
@@ -74,7 +74,7 @@ def silent_network(lab: Laboratory) -> None:
 
 
 def _wait_for_work(lab: Laboratory, healed: float, longest: float) -> float:
-    """Wait for a run to begin that was claimed after the healing; return when it did, or when that was given up."""
+    """Wait for a run that was claimed after the network recovered. Return when it began, or when this gave up."""
     while (began := _began_after(lab, healed + _HANDED_OUT)) is None:
         if SYSTEM.monotonic() > healed + 2 * longest:
             return SYSTEM.monotonic()
@@ -88,7 +88,7 @@ def _began_after(lab: Laboratory, moment: float) -> float | None:
 
 @fault("T15c", "connections that are reset, again and again", databases=POSTGRES)
 def reset_connections(lab: Laboratory) -> None:
-    """Send RST (SO_LINGER 0) to workers or producers: both go on by new connections, and nothing accepted is lost."""
+    """Reset the connections of workers or producers (RST): both reconnect, and nothing accepted is lost."""
     proxies = through_proxies(lab)
     while lab.goes_on():
         lab.pause(0.2, 0.6)
@@ -98,7 +98,7 @@ def reset_connections(lab: Laboratory) -> None:
 
 @fault("T15d", "an answer to COMMIT that is cut", databases=POSTGRES)
 def cut_answers(lab: Laboratory) -> None:
-    """Cut the server's word that it has committed, by the byte: the job is there by its id, and no work is lost."""
+    """Cut the server's answer to COMMIT at each byte: the job exists under its id, and no work is lost."""
     workers, producers = proxies = through_proxies(lab)
     while lab.goes_on():
         proxy = lab.rng.choice(proxies) if sum(producers.cuts.values()) and sum(workers.cuts.values()) else None
@@ -114,7 +114,7 @@ def cut_answers(lab: Laboratory) -> None:
         unknown = [one.job for one in lab.told(What.UNKNOWN)]
         cuts = producers.cuts.total()
         lab.expect(len(unknown) == cuts, f"each of {cuts} cuts leaves a producer in the dark, {len(unknown)} did")
-        absent = [job for job in unknown if backends.current().get(job) is None]
+        absent = [job for job in unknown if backends.current().jobs.get(job) is None]
         lab.expect(not absent, f"what was committed is found by its id, {len(absent)} were not: {absent[:3]}")
         lab.expect(account.recovered == account.unknown, "what was committed is run")
 

@@ -1,4 +1,4 @@
-"""Processes that die: killed by somebody, or by the jobs they run."""
+"""Processes that are killed, from outside or by their own jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.workers import until
 
 @fault("T01", "SIGKILL of any process of a worker, again and again")
 def kill_processes(lab: Laboratory) -> None:
-    """Kill a supervisor, a zygote or an executor by the dice, and start again what ended: no accepted job is lost."""
+    """Kill a random supervisor, zygote or executor, and restart what ended: no accepted job is lost."""
     lab.crew.start(2 if lab.quick else 4, processes=2, concurrency=4, lease=lab.lease)
     lab.load.start(2, rate=20)
     while lab.goes_on():
@@ -28,7 +28,7 @@ def kill_processes(lab: Laboratory) -> None:
 
 @fault("T03b", "a process that dies around the commit of an atomic job")
 def die_around_the_commit(lab: Laboratory) -> None:
-    """Have atomic jobs kill their process before or after their commit: what they write is there exactly once."""
+    """Let atomic jobs kill their process before or after their commit: they write exactly once."""
     lab.crew.start(2, processes=2, concurrency=1, lease=lab.lease)
     accepted: list[str] = []
     while lab.goes_on():
@@ -46,7 +46,7 @@ def die_around_the_commit(lab: Laboratory) -> None:
 
 @fault("T03", "a process that dies between a job's effect and its end")
 def die_after_the_effect(lab: Laboratory) -> None:
-    """Have each job kill its process once its effect has happened: it is run exactly once more, and alone pays."""
+    """Let each job kill its process after its effect: it runs exactly once more, and only its attempt counts."""
     lab.crew.start(2, processes=2, concurrency=1, lease=lab.lease)
     accepted: list[str] = []
     while lab.goes_on():

@@ -1,4 +1,4 @@
-"""Verbs of the backend that race each other: claim with claim, and sweep with settlement."""
+"""Races between actions of the backend: two claims, or a sweep and a settlement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.faults.laboratory import Laboratory
 from benchmarks.faults.ledger import Ledger, What
 from benchmarks.faults.place import end_leases
 from jobqueue import backends
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Claim, ClaimRequest
 
@@ -22,7 +22,7 @@ STAKE = 12
 
 
 def _claim(owner: str, limit: int) -> list[Claim]:
-    """Take what is due, up to a limit at a time, until there is no more."""
+    """Claim due jobs in batches until there are no more."""
     asked = ClaimRequest(limit=limit, types=frozenset({"short"}), lease=timedelta(seconds=60))
     claims: list[Claim] = []
     while (cycle := backends.current().cycle(owner, (), asked)).claims or cycle.next_due == _AT_ONCE:
@@ -37,14 +37,14 @@ def _run(ledger: Ledger, claims: list[Claim]) -> None:
 
 
 def _settle(owner: str, claims: list[Claim]) -> int:
-    """Complete claims; return how many of them were not held any more."""
+    """Complete claims, and return how many of them were no longer held."""
     done = [completed(claim, f'{{"fence": {claim.fence}}}') for claim in claims]
     return len(backends.current().cycle(owner, done).refused)
 
 
 @fault("T26", "many claimers of one job, at the same moment")
 def race_for_a_job(lab: Laboratory) -> None:
-    """Let processes ask for the only job there is, and in turn for few of many: each job is claimed once."""
+    """Let processes compete for a single job, and for a few of many: each job is claimed once."""
     claimers = 4 if lab.quick else 16
     with in_step(*(partial(_contend, lab.ledger, f"claimer-{number}") for number in range(claimers))) as step:
         while lab.goes_on():
@@ -65,7 +65,7 @@ def _contend(ledger: Ledger, owner: str, step: Step) -> None:
 
 @fault("T06", "a sweep that races the end of the job")
 def sweep_at_the_finish(lab: Laboratory) -> None:
-    """End leases that have run out at the moment at which their holder settles: each claim has one end, not two."""
+    """Sweep expired leases at the moment when their holder settles: each claim ends once."""
     with in_step(partial(_finish, lab.ledger), _sweep) as step:
         while lab.goes_on():
             lab.enqueue("short", STAKE)
@@ -77,7 +77,7 @@ def sweep_at_the_finish(lab: Laboratory) -> None:
 
 
 def _finish(ledger: Ledger, step: Step) -> None:
-    """Claim all there is, settle it while the other sweeps, and do again what was taken away."""
+    """Claim all jobs, settle them while the other process sweeps, and run again those that were taken away."""
     while True:
         step()
         claims = _claim("finisher", limit=STAKE)
@@ -94,17 +94,17 @@ def _finish(ledger: Ledger, step: Step) -> None:
 
 
 def _sweep(step: Step) -> None:
-    """Have the leases run out, and sweep when the other settles; where it takes two looks, this is the second."""
+    """Let the leases expire, and sweep when the other process settles, at the second look if there are two."""
     backend = backends.current()
     while True:
         step()
         step()
         end_leases()
         if backend.second_look:
-            backend.sweep(settle_expired)
+            backend.sweep(settle_overdue)
             time.sleep(backend.second_look.total_seconds())
         step()
         for _ in range(3):
-            backend.sweep(settle_expired, limit=STAKE // 3)
+            backend.sweep(settle_overdue, limit=STAKE // 3)
         step()
         step()

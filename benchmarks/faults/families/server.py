@@ -1,4 +1,4 @@
-"""A Postgres that is there and will not serve: it takes no writes, or no connections, or drags old rows along."""
+"""A Postgres server that accepts no writes or no connections, or keeps old row versions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW = 20
 
 @fault("T16", "a server that becomes read-only", databases=POSTGRES, own_cluster=True)
 def read_only(lab: Laboratory) -> None:
-    """Refuse writes for less than a lease (ALTER SYSTEM): what has finished is stored later, and not run again."""
+    """Make the server read-only for less than a lease: finished jobs are stored later, and not run again."""
     lab.crew.start(2, concurrency=4, lease=4 * lab.lease)
     lab.load.start(2, rate=20)
     with session(lab.place, options=f"-c {READ_ONLY}=off") as operator:
@@ -57,7 +57,7 @@ def _refusals(lab: Laboratory, words: str) -> int:
 
 @fault("T17a", "a role that may open no more connections", databases=POSTGRES, own_cluster=True)
 def role_limit(lab: Laboratory) -> None:
-    """Lower the role's CONNECTION LIMIT below what is open: workers keep theirs, and running jobs their leases."""
+    """Lower the role's CONNECTION LIMIT below what is open: workers keep connections, running jobs their leases."""
     with session(lab.place) as operator:
 
         def limit(most: int) -> None:
@@ -68,7 +68,7 @@ def role_limit(lab: Laboratory) -> None:
 
 @fault("T17b", "max_connections eaten by sleepers", databases=POSTGRES, own_cluster=True)
 def no_connections_left(lab: Laboratory) -> None:
-    """Have idle sessions take all connections there are: workers keep theirs, and running jobs their leases."""
+    """Use up all connections with idle sessions: workers keep theirs, and running jobs keep their leases."""
     connection.close()
     lab.cluster.stop("fast")
     lab.cluster.start(max_connections=str(FEW))
@@ -83,7 +83,7 @@ def no_connections_left(lab: Laboratory) -> None:
 
 
 def _starve(lab: Laboratory, operator: Any, *, take: Callable[[], None], give_back: Callable[[], None]) -> None:
-    """Take the connections away, those of producers too, while long jobs run; give them back after a lease."""
+    """Take all connections, including those of producers, while long jobs run, and release them after a lease."""
     _start_as_visitors(lab, operator)
     while lab.goes_on():
         running = lab.enqueue("long", 4)
@@ -113,7 +113,7 @@ def _starved(lab: Laboratory) -> int:
 
 
 def _start_as_visitors(lab: Laboratory, operator: Any) -> None:
-    """Start workers and producers under a role of their own, which may do everything and is no superuser."""
+    """Start workers and producers with a role that may do everything but isn't a superuser."""
     operator.execute(f"CREATE ROLE {ROLE} LOGIN")
     operator.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {ROLE}")
     operator.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {ROLE}")
@@ -129,7 +129,7 @@ def _as_visitor(place: Place, name: str) -> Place:
 
 @fault("T18", "a transaction that keeps vacuum from working", databases=POSTGRES)
 def pinned_horizon(lab: Laboratory) -> None:
-    """Hold a snapshot (REPEATABLE READ) under load: dead rows pile up, and a claim's p99 stays below ten times."""
+    """Hold a REPEATABLE READ snapshot under load: dead rows accumulate, and a claim's p99 stays below ten times."""
     lab.crew.start(2, concurrency=8, lease=lab.lease)
     lab.load.start(2, rate=60, mix={"short": 1})
     before = [_claim_takes(lab) for _ in range(20 if lab.quick else 200)]
@@ -153,7 +153,7 @@ def pinned_horizon(lab: Laboratory) -> None:
 
 
 def _claim_takes(lab: Laboratory) -> float:
-    """Time a claim that looks at what is due, as each does, and takes nothing of it."""
+    """Time a claim that looks at due jobs but takes none."""
     lab.pause(0.02)
     asked = ClaimRequest(
         limit=8, types=frozenset({"nobody's"}), queues=None, lease=timedelta(seconds=lab.lease), leases={}

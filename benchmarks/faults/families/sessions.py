@@ -1,4 +1,4 @@
-"""A Postgres that ends sessions, or itself."""
+"""A Postgres server that ends sessions, or ends itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 
 @fault("T13", "sessions that the server ends, several a second", databases=POSTGRES)
 def sessions_end(lab: Laboratory) -> None:
-    """End one session after the other, of workers and producers: no worker ends, no job is lost."""
+    """End sessions of workers and producers one after another: no worker ends, and no job is lost."""
     lab.crew.start(2, processes=2, lease=lab.lease)
     lab.load.start(2, rate=20)
     connection.close()  # so that it is not ours that is ended
@@ -35,7 +35,7 @@ def sessions_end(lab: Laboratory) -> None:
 
 @fault("T14", "a Postgres that crashes and comes back", databases=POSTGRES, own_cluster=True)
 def server_crashes(lab: Laboratory) -> None:
-    """Crash the server under load and start it again: what was accepted is there, and workers go on by themselves."""
+    """Crash the server under load and restart it: accepted jobs are there, and workers recover by themselves."""
     lab.crew.start(2, processes=2, lease=lab.lease)
     lab.load.start(2, rate=20)
     connection.close()

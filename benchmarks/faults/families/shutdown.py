@@ -1,4 +1,4 @@
-"""Workers that are asked to end, in every manner, while they have work that does not."""
+"""Workers that are stopped in various ways while they have unfinished jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MANNERS: dict[str, Callable[[Worker], None]] = {"SIGTERM": _term, "SIGINT": _int
 
 @fault("T04", "workers that are asked to end: once, twice, as a group, and with jobs that do not")
 def ask_to_end(lab: Laboratory) -> None:
-    """Ask workers to end that run short, long and deaf jobs: they end in time, and no attempt is spent."""
+    """Stop workers with short, long and unresponsive jobs: they end in time, and no attempt is counted."""
     beyond: list[float] = []
     for name, ask in cycle(MANNERS.items()):
         if not lab.goes_on() and lab.injections >= len(MANNERS):
@@ -69,7 +69,7 @@ def ask_to_end(lab: Laboratory) -> None:
 
 
 def _end_one(lab: Laboratory, grace: float, ask: Callable[[Worker], None]) -> float:
-    """Let a worker work, ask it to end, and return the seconds that it took."""
+    """Let a worker work, stop it, and return the seconds that it took."""
     (worker,) = lab.crew.start(
         1, processes=2, concurrency=5, lease=lab.lease, shutdown_grace=grace, stop_grace=STOP_GRACE
     )

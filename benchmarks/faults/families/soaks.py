@@ -1,4 +1,4 @@
-"""A long run with faults of several kinds: what grows, and whether all that was opened is closed."""
+"""A long run with several kinds of faults, to find growth and leaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HELD = ("descriptors of supervisors", "threads of supervisors")
 
 @fault("T28", "a soak: faults of several kinds, and what grows meanwhile")
 def soak(lab: Laboratory) -> None:
-    """Kill and freeze executors and end sessions, for all the time there is: nothing that supervisors hold piles up."""
+    """Kill and freeze executors and end sessions for the whole time: supervisors leak nothing."""
     look_for_damage(lab)
     workers = lab.crew.start(2, processes=2, concurrency=4, lease=lab.lease)
     samples = Samples(lab, workers)
@@ -50,7 +50,7 @@ def _freeze_an_executor(lab: Laboratory, worker: Worker) -> None:
 
 
 def _end_a_session(lab: Laboratory, _: Worker) -> None:
-    """Have the server end one of the sessions of this database, but for the laboratory's own."""
+    """Let the server end a session on this database that isn't the laboratory's."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_terminate_backend(pid) {others} ORDER BY random() LIMIT 1")
@@ -58,7 +58,7 @@ def _end_a_session(lab: Laboratory, _: Worker) -> None:
 
 
 def _expect_nothing_to_pile_up(lab: Laboratory, workers: list[Worker], samples: Samples) -> None:
-    """Expect that supervisors come back to as many descriptors and threads as they had, and to all their executors."""
+    """Expect supervisors to return to their numbers of descriptors, threads and executors."""
 
     def is_at_rest() -> bool:
         samples.take()

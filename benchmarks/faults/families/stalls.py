@@ -1,4 +1,4 @@
-"""Processes that stand still for longer than their leases, and wake up."""
+"""Processes that freeze for longer than their leases, and wake up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIX = {"short": 50, "long": 35, "patient": 15}
 
 @fault("T09", "SIGSTOP of whole workers, of supervisors and of executors, for up to three leases")
 def stand_still(lab: Laboratory) -> None:
-    """Stop processes, let others take their jobs over, and wake them: nothing that they then write is taken."""
+    """Stop processes until others take over their jobs, and wake them: nothing that they then write is accepted."""
     options: dict[str, Any] = {
         "processes": 2,
         "concurrency": 4,
@@ -48,7 +48,7 @@ def stand_still(lab: Laboratory) -> None:
 
 
 def _some(lab: Laboratory, worker: Worker) -> list[int]:
-    """Choose the whole worker, first of all, or its supervisor, or one executor."""
+    """Choose the whole worker first, then its supervisor or one executor."""
     family = worker.family()
     whole, supervisor, executor = family, family[:1], [lab.rng.choice(family[2:] or family)]
     return lab.rng.choice((whole, whole, supervisor, executor)) if lab.injections else whole
@@ -56,7 +56,7 @@ def _some(lab: Laboratory, worker: Worker) -> list[int]:
 
 @fault("T05", "a worker that comes too late with every verb it has")
 def come_too_late(lab: Laboratory) -> None:
-    """Freeze a worker, let another have its jobs, and wake it, its handlers first: all it offers is refused."""
+    """Freeze a worker until another has its jobs, and wake its handlers first: all its writes are refused."""
     late: list[str] = []
     while lab.goes_on():
         late += _one_scene(lab, gate=str(lab.folder / f"gate-{lab.injections}"))
@@ -72,7 +72,7 @@ def come_too_late(lab: Laboratory) -> None:
 
 
 def _one_scene(lab: Laboratory, gate: str) -> list[str]:
-    """Let one worker come too late with some jobs; return these."""
+    """Let one worker come too late with some jobs, and return these."""
     options: dict[str, Any] = {"processes": 1, "concurrency": 3 * len(LATE_VERBS), "shutdown_grace": 5.0}
     (late,) = lab.crew.start(1, lease=60, apps=lab.trial.late_apps, **options)
     jobs = [job for verb in LATE_VERBS for job in lab.enqueue("late", 3, verb=verb, gate=gate)]

@@ -1,4 +1,4 @@
-"""Transactions that are rolled back, and the jobs that were enqueued in them."""
+"""Rolled-back transactions, and the jobs enqueued in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _RolledBack(Exception):
 
 
 def _enqueue(lab: Laboratory) -> Draft:
-    """Enqueue in whatever transaction there is; what came of it is noted once that has ended."""
+    """Enqueue in the current transaction, and record the result once that has ended."""
     draft = KINDS["short"].handler.draft(**KINDS["short"].payload(lab.rng))
     lab.ledger.note(What.TRYING, draft.id, kind="short", expects="completed")
     jobqueue.enqueue_many([draft])
@@ -27,7 +27,7 @@ def _enqueue(lab: Laboratory) -> Draft:
 
 
 def _dwell(lab: Laboratory) -> None:
-    """Now and then, leave workers time to see what they must not see."""
+    """Sometimes pause, so that workers have time to see what they must not see."""
     if lab.rng.random() < 0.2:
         lab.pause(0.05)
 
@@ -81,7 +81,7 @@ def _silently(lab: Laboratory) -> None:
 
 
 def _announced(lab: Laboratory) -> None:
-    """Roll a transaction back that was to enqueue once it has committed: a ghost has an id that nobody ever noted."""
+    """Roll back a transaction with an on_commit enqueue. Such a job would have an id that was never recorded."""
     try:
         with transaction.atomic():
             jobqueue.enqueue_on_commit(KINDS["short"].handler, KINDS["short"].payload(lab.rng))
@@ -95,7 +95,7 @@ _WAYS: tuple[Callable[[Laboratory], None], ...] = (_raised, _outer, _savepoint, 
 
 @fault("T25", "jobs enqueued in transactions that are rolled back")
 def rolled_back(lab: Laboratory) -> None:
-    """Roll back transactions that have enqueued, whole or in part: no such job is ever there, and no other is lost."""
+    """Roll back transactions that have enqueued, in whole or in part: no such job is ever seen, no other is lost."""
     lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)
     while lab.goes_on():
         _committed(lab)

@@ -1,4 +1,4 @@
-"""SQLite's log of changes: what keeps it from being copied, and what breaks the copying off."""
+"""SQLite's write-ahead log: obstacles to checkpoints, and interrupted checkpoints."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _reading(lab: Laboratory) -> Iterator[None]:
 
 @fault("T21a", "a reader that holds a snapshot", databases=SQLITE)
 def long_reader(lab: Laboratory) -> None:
-    """Hold a snapshot under load, and release it: the log of changes grows, and is begun anew within a minute after."""
+    """Hold a snapshot under load, and release it: the write-ahead log grows, and is reset within a minute."""
     if lab.quick:
         _copy_often(lab, 50)
     look_for_damage(lab)
@@ -78,7 +78,7 @@ def long_reader(lab: Laboratory) -> None:
 
 @fault("T21b", "SIGKILL in the middle of a checkpoint", databases=SQLITE, needs=(strace,))
 def die_in_a_checkpoint(lab: Laboratory) -> None:
-    """Kill a supervisor at its n-th write into the database file itself: others recover it, and it is whole."""
+    """Kill a supervisor at its n-th write into the database file: others recover it, and it is intact."""
     _copy_often(lab, 20)
     look_for_damage(lab)
     lab.crew.start(2, processes=1, concurrency=4, lease=lab.lease)

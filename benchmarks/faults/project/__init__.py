@@ -1,3 +1,3 @@
-"""A project with the queue installed: what its other commands do to jobs is looked at."""
+"""A project with the queue installed, to observe how its other commands affect jobs."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The project's handlers are the laboratory's."""
+"""The project's handlers, which are the laboratory's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the project: its database is the laboratory's, and comes by the environment."""
+"""The project's settings, with the laboratory's database from the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test of the project's own: it enqueues into the database of its test, and nowhere else."""
+"""A test of the project, which must enqueue into its test database only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.faults.jobs import short
 
 
 class TestEnqueue(TestCase):
-    """Enqueues as a project's tests do."""
+    """Enqueues like a project's tests."""
 
     def test_a_job_is_there_and_nobody_runs_it(self) -> None:
         short.enqueue(seconds=0.0)

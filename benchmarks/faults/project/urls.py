@@ -1,4 +1,4 @@
-"""One view, which enqueues a job and tells of the process that it runs in."""
+"""One view, which enqueues a job and reports its process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.faults.ledger import Ledger
 
 
 def enqueue_one(_: HttpRequest) -> JsonResponse:
-    """Enqueue a job on the record; name the threads there are."""
+    """Enqueue a job on the record, and return the names of the threads."""
     job = enqueue(Ledger.of_this_process(), "short", Random())  # noqa: S311 - dice, no secrets
     return JsonResponse({"job": job, "pid": os.getpid(), "threads": [one.name for one in threading.enumerate()]})
 

@@ -1,1 +1,1 @@
-"""One adapter for each queue, run in the queue's own environment: of all else it needs the standard library only."""
+"""The adapters, one for each queue. They run in the queue's environment and need only the standard library."""

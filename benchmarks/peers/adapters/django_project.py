@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-"""The Django project of the peers that live in one: as small as can be."""
+"""The minimal Django project of the peers that need one."""
 
 from __future__ import annotations
 

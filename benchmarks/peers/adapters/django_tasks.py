@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,untyped-decorator"
-"""The handlers as tasks of Django's own framework; to be imported once there are settings."""
+"""The handlers as tasks of Django's own framework. Import it after the settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every contestant's handlers do: count themselves, and then nothing, or sleep, or say when they began."""
+"""The work of all contestants' handlers: count, and then do nothing, sleep, or record the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handlers as jobs of this queue; to be imported once the apps are ready."""
+"""The handlers as jobs of this queue. Import it after the apps are ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This queue: ``runworker``, with the options that it is given."""
+"""This queue: ``runworker`` with the given options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an adapter can do, and how it is asked: a line of JSON for each question and each answer."""
+"""The abilities of an adapter, and its protocol: a line of JSON for each question and answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bare SQL through the driver: what a queue could do if it were nothing but its statements."""
+"""The bare SQL through the driver, which is the upper bound for a queue."""
 
 from __future__ import annotations
 

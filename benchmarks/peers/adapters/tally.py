@@ -1,4 +1,4 @@
-"""The counter that all handlers share: a mapped file in which each thread that runs jobs has a place of its own."""
+"""The counter that all handlers share: a mapped file with a place for each thread that runs jobs."""
 
 from __future__ import annotations
 
