@@ -1,14 +1,17 @@
-"""The databases of the suite: each process of a run makes both once, and each test begins with empty tables."""
+"""The databases of the suite: each process makes both once, and each test begins with empty tables."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from tempfile import TemporaryDirectory
 
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.db.backends.signals import connection_created
 from django.test.utils import setup_databases, teardown_databases
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -20,6 +23,7 @@ from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.testing import VirtualClock
 from tests import distribution
 from tests.requirements import POSTGRES, refusal, say_what_was_skipped
+from tests.worker.harness import until
 
 TABLES = (Attempt, Job, Metric, Pause, Relay, Worker)
 
@@ -30,6 +34,8 @@ STUMBLES = 3
 hypothesis_settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI asks whether this commit broke something, and gives the same answer twice; other runs go on searching.
 hypothesis_settings.register_profile("ci", hypothesis_settings.get_profile("default"), derandomize=True)
+# A first answer in seconds (scripts/fast).
+hypothesis_settings.register_profile("fast", hypothesis_settings.get_profile("default"), max_examples=15)
 hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
@@ -95,18 +101,59 @@ def pytest_terminal_summary(terminalreporter):
 def _databases(django_test_environment, django_db_blocker):
     with django_db_blocker.unblock():
         made = setup_databases(verbosity=0, interactive=False)
-        yield
+        for alias in connections:
+            if connections[alias].vendor == "postgresql":
+                _commit_without_waiting(alias)
+        connections.close_all()  # a test that finds a connection open would not delete what it leaves
+        with closing(sqlite3.connect(connections["default"].settings_dict["NAME"], isolation_level=None)) as open_file:
+            # Who closes an SQLite file last writes its log back to disk: with this connection, no test does.
+            open_file.execute("SELECT * FROM job_queue").fetchall()
+            yield
+            left = [(alias, table) for alias in connections for table in TABLES if table.objects.using(alias).exists()]
+        for alias in connections:
+            if connections[alias].vendor == "postgresql":
+                _wait_until_alone(alias)
+        connections.close_all()  # the last look opened one, and a database in use is not dropped
         teardown_databases(made, verbosity=0)
+        assert not left, f"The tests left rows: {left}."
+
+
+def _commit_without_waiting(alias):
+    """Have a Postgres database not wait for its disk: no test breaks the server's power."""
+    with connections[alias].cursor() as cursor:
+        name = connections[alias].ops.quote_name(connections[alias].settings_dict["NAME"])
+        cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    connections[alias].close()
+
+
+def _wait_until_alone(alias):
+    """Wait until a Postgres database has no other session: one whose process was killed ends soon after it."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+    def is_alone():
+        with connections[alias].cursor() as cursor:
+            cursor.execute(others)
+            return cursor.fetchone() == (0,)
+
+    until(is_alone, what="the last session of another process")
 
 
 @pytest.fixture
-def databases(_databases):
+def databases(request, _databases):
     """Let a test use the databases for real: it commits, and what it leaves is deleted."""
+    used = {"default"} | ({"postgres"} if request.node.get_closest_marker("postgres") else set())
+
+    def note(connection, **kwargs):
+        used.add(connection.alias)
+
+    connection_created.connect(note)
     yield
-    for alias in connections:
+    connection_created.disconnect(note)
+    for alias in used.intersection(connections):
+        statements = [f"DELETE FROM {table._meta.db_table}" for table in TABLES]
         with connections[alias].cursor() as cursor:
-            for table in TABLES:
-                cursor.execute(f"DELETE FROM {table._meta.db_table}")
+            for statement in [";".join(statements)] if connections[alias].vendor == "postgresql" else statements:
+                cursor.execute(statement)
     connections.close_all()
 
 

@@ -1,4 +1,4 @@
-"""What some tests need that a machine may lack: they are skipped, loudly, or the run fails that asks for it."""
+"""The requirements of some tests. Without them, tests are skipped with a notice, or fail if they were requested."""
 
 from __future__ import annotations
 

@@ -1,13 +1,22 @@
-"""Settings of the test suite: SQLite always, Postgres where one answers. JOBQUEUE_TEST_POSTGRES names another one."""
+"""Settings of the test suite: SQLite, and Postgres if a server answers.
+
+``JOBQUEUE_TEST_POSTGRES`` names another server; with ``none`` there is none.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 import tempfile
 from pathlib import Path
 
 from example_project import settings as example
+
+# A run starts hundreds of processes that load the same modules. Where the shell forbids Python to write bytecode, each
+# of them would compile all of it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 SECRET_KEY = "for tests"
 USE_TZ = True
@@ -83,12 +92,14 @@ SQLITE = {
 
 def _postgres() -> tuple[dict[str, object] | None, str]:
     """Return the database settings of a Postgres that answers, or why there is none."""
+    given = os.environ.get("JOBQUEUE_TEST_POSTGRES", "")
+    if given == "none":
+        return None, "JOBQUEUE_TEST_POSTGRES is none"
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         return None, "psycopg is not installed"
-    given = os.environ.get("JOBQUEUE_TEST_POSTGRES", "")
     tried = [given] if given else ["dbname=postgres", "host=127.0.0.1 user=postgres dbname=postgres"]
     for conninfo in tried:
         try:

@@ -1,4 +1,4 @@
-"""Which backend the settings lead to."""
+"""Tests of the choice of the backend by the settings."""
 
 from __future__ import annotations
 
@@ -67,5 +67,5 @@ def test_no_two_workers_have_one_name(queue):
     send_welcome.enqueue(7)
     name = names.pop()
     (claim,) = queue.cycle(name, (), ClaimRequest(limit=1, types=frozenset({"send_welcome"}))).claims
-    assert queue.get(claim.id).lease_owner == name
+    assert queue.jobs.get(claim.id).lease_owner == name
     assert name.count(":") == 2

@@ -1,4 +1,4 @@
-"""The public names: a sorted list, and exactly what the package exports."""
+"""Tests of the public names: a sorted list, and exactly what the package exports."""
 
 from __future__ import annotations
 

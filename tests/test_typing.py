@@ -1,4 +1,4 @@
-"""What a type checker says to those who use the package: mypy, strict, on a small application."""
+"""Tests of the types that users of the package see: mypy, strict, on a small application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a catalogue of translations holds, and what the sources ask for; read without the tools of gettext."""
+"""The contents of a translation catalogue and the strings of the sources, read without the gettext tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who looks at the admin, at what, and how the tests say it."""
+"""Fixtures of the admin's tests: users, jobs and clients."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def job_in(queue):
     def make(status, **values):
         job_id = put(queue, **values)
         if status == "failed":
-            queue.cancel([job_id])
+            queue.operator.cancel([job_id])
         elif status != "queued":
             claim = take_one(queue)
             if status == "completed":

@@ -1,4 +1,4 @@
-"""What a page is made of: its headings, tables, forms and links, and what of them a reader would stumble over."""
+"""The outline of a page: its headings, tables, forms and links, and problems for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text of other programs that is not UTF-8: SQLite stores it, and the admin's pages show as much of it as is text."""
+"""Tests of text that isn't UTF-8, which SQLite stores and the admin's pages must show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job's page: its history, its secrets kept, its times, and nothing that a strict policy for content forbids."""
+"""Tests of a job's page: history, redaction, times, and a strict content security policy."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_child_leads_to_its_parent(queue, operator):
 def test_a_running_job_that_was_asked_to_stop_says_so(queue, operator, job_in):
     job_id = job_in("in_progress")
     assert "asked to stop" not in operator.page(job_id).content.decode()
-    queue.cancel([job_id])
+    queue.operator.cancel([job_id])
     assert "asked to stop" in operator.page(job_id).content.decode()
 
 

@@ -1,4 +1,4 @@
-"""The admin in German and in French: both catalogues are whole, say what the English says, and are all that is read."""
+"""Tests of the German and French catalogues: complete, correct, and without other languages mixed in."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import django
 import pytest
+from django.contrib import messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.core.management import call_command
@@ -25,6 +26,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from jobqueue.admin import display
+from jobqueue.admin.actions.verbs import tell_left_alone
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
@@ -155,14 +157,14 @@ def test_no_script_has_a_sentence_of_its_own():
 )
 def test_a_sentence_agrees_with_its_number(language, count, text):
     with translation.override(language):
-        assert VERBS["retry"].done(count) % {"count": count} == text
+        assert VERBS["retry"].text.success(count) % {"count": count} == text
 
 
 @pytest.mark.parametrize(("language", "text"), [("de", "1.234 Jobs löschen"), ("fr", "Purger 1\u202f234 tâches")])
 def test_a_question_chooses_its_form_by_one_number_and_shows_another(language, text):
     with translation.override(language):
         shown = translation.gettext("%(count)s") % {"count": "1.234" if language == "de" else "1\u202f234"}
-        assert VERBS["purge"].asked(1234) % {"count": 1234, "shown": shown} == text
+        assert VERBS["purge"].text.question(1234) % {"count": 1234, "shown": shown} == text
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,44 @@ def test_every_ground_has_words_that_say_what_the_backends_say():
 )
 def test_a_refusal_is_worded_in_the_readers_language(queue, job_in, language, words):
     with translation.override(language):
-        (refusal,) = worded(queue.retry([job_in("in_progress")]).refused)
+        (refusal,) = worded(queue.operator.retry([job_in("in_progress")]).refused)
         assert refusal.reason == words
         assert [one.reason for one in worded([refusal])] == [words]
+
+
+#: What is said of one job that failed and of two.
+LEFT_ALONE = {
+    ("en", Ground.HAS_ENDED): (
+        "1 job was left alone: it is failed already (a).",
+        "Each of 2 jobs was left alone: it is failed already (a, b).",
+    ),
+    ("en", Ground.KEY_IS_HELD): (
+        "1 job was left alone: it cannot be queued again: a newer job holds its unique key 'failed' (a).",
+        "Each of 2 jobs was left alone: it cannot be queued again: a newer job holds its unique key 'failed' (a, b).",
+    ),
+    ("de", Ground.HAS_ENDED): (
+        "1 Job blieb unverändert: er ist schon fehlgeschlagen (a).",
+        "Jeder von 2 Jobs blieb unverändert: er ist schon fehlgeschlagen (a, b).",
+    ),
+    ("de", Ground.MISSING): (
+        "1 Job blieb unverändert: er ist nicht vorhanden (a).",
+        "Jeder von 2 Jobs blieb unverändert: er ist nicht vorhanden (a, b).",
+    ),
+    ("fr", Ground.HAS_ENDED): (
+        "1 tâche est restée inchangée\xa0: elle est déjà en échec (a).",
+        "Chacune des 2 tâches est restée inchangée\xa0: elle est déjà en échec (a, b).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("language", "ground"), LEFT_ALONE)
+def test_jobs_that_were_left_alone_are_told_in_a_sentence(monkeypatch, rf, language, ground):
+    said = []
+    monkeypatch.setattr(messages, "warning", lambda _request, message: said.append(message))
+    with translation.override(language):
+        for ids in ("a", "ab"):
+            tell_left_alone(rf.get("/"), worded(ground.refusal(one, "failed") for one in ids))
+    assert tuple(said) == LEFT_ALONE[language, ground]
 
 
 @each_language
@@ -289,8 +326,8 @@ def keeper(sign_in, monkeypatch):
 @pytest.fixture
 def jobs(queue, job_in):
     """By status, the id of a job that has all that a page can show; with a worker, a pause and a past."""
-    queue.enlist(worker("host:1:nonce", host="web7", busy=1))
-    queue.pause(Scope.QUEUE, "mail", "-")
+    queue.workers.enlist(worker("host:1:nonce", host="web7", busy=1))
+    queue.operator.pause(Scope.QUEUE, "mail", "-")
     # The one that waits comes last, for the others are claimed.
     found = {status: job_in(status, parent_id="01PARENT", context='{"user": "ada"}') for status in reversed(STATUSES)}
     found["retrying"] = put(queue, "greet")
@@ -320,14 +357,14 @@ def addresses(jobs):
     yield "/admin/jobqueue/", "Needs attention"
     yield at("dashboard_changelist"), "Age of the oldest due job"
     yield at("dashboard_changelist", window="week", type="greet", queue="default"), "Last week"
-    yield at("job_changelist"), "What can be asked for"
+    yield at("job_changelist"), "Search syntax"
     yield at("job_changelist", q="type:greet"), "Show all"
     yield at("job_changelist", q="statsu:failed"), "Did you mean “%(name)s”?"
     for status, job_id in jobs.items():
         waits = status in ("queued", "retrying")
-        yield at("job_change", job_id), "Why is it not running?" if waits else "Where it stands"
+        yield at("job_change", job_id), "Why is it not running?" if waits else "Current state"
     yield at("job_history", jobs["dead_letter"]), "Home"
-    yield at("job_edit", jobs["editable"]), "See what changes"
+    yield at("job_edit", jobs["editable"]), "Review the changes"
     yield at("deadletter_changelist"), "Dead letters by error"
     yield at("deadletter_by_error", fingerprint="disk"), "The latest failure"
     yield at("deadletter_by_error", fingerprint=""), "Errors without a fingerprint"
@@ -337,7 +374,7 @@ def addresses(jobs):
     for verb, text in (("pause", "Pause a queue"), ("resume", "Resume a queue")):
         yield at(f"queue_{verb}", scope="queue", name="mail"), text
     yield at("worker_changelist"), "Host and process"
-    yield at("worker_change", "host:1:nonce"), "What its slots run"
+    yield at("worker_change", "host:1:nonce"), "Running jobs"
 
 
 def says(page, text):
@@ -375,7 +412,7 @@ def test_every_question_and_every_answer_is_in_the_readers_language(queue, keepe
         for answer in (asked, wrong, done):
             assert answer.status_code == 200
             assert left_over(answer.content.decode(), language) == set()
-        (label,) = {str(VERBS[verb].asked(2) % {"count": 2, "shown": asked.context["tally"].shown})}
+        (label,) = {str(VERBS[verb].text.question(2) % {"count": 2, "shown": asked.context["affected"].shown})}
         assert label in asked.content.decode()
         assert told(done)
 
@@ -403,5 +440,5 @@ def test_the_change_of_a_payload_is_shown_in_the_readers_language(queue, keeper,
         for answer in (review, done, wrong):
             # A key of the payload is what it is.
             assert left_over(answer.content.decode(), language) - {"name"} == set()
-        assert says(review.content.decode(), "What changes")
-        assert told(done) == [translation.gettext("The job is queued again, with another payload.")]
+        assert says(review.content.decode(), "Changes")
+        assert told(done) == [translation.gettext("The job is queued again with another payload.")]

@@ -1,4 +1,4 @@
-"""Settings of a worker that carries operators' orders out: it has the admin, and the application's database too."""
+"""Settings of a worker that carries out operators' orders, with the admin and the application's database."""
 
 from __future__ import annotations
 

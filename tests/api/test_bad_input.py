@@ -1,4 +1,4 @@
-"""What bad input gets: an error that names the field and the limit, and an empty table."""
+"""Tests of bad input, which must raise an error that names the field and the limit, and store nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 import jobqueue
 from jobqueue import InvalidOption, NotMigrated, PayloadRefused, UnknownJobType, signals
 from jobqueue.models import Job
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.records import ClaimRequest, Scope
 from jobqueue.testing.contract.harness import take
 from tests.app.jobs import anything, keep, resize_image, send_welcome, weigh
@@ -139,7 +139,7 @@ OPTIONS = [
     ("scheduled_at", NAIVE, "aware datetime"),
     ("expires_at", NAIVE, "aware datetime"),
     ("delay", -1, "negative"),
-    ("timeout", 0, "longer than nothing"),
+    ("timeout", 0, "longer than zero"),
 ]
 
 
@@ -256,14 +256,14 @@ def _calls(queue):
         "enqueue many": lambda: send_welcome.enqueue_many([{"user_id": 7}, {"user_id": 8}]),
         "get": lambda: jobqueue.get(draft.id),
         "cycle": lambda: queue.cycle("me", (), ClaimRequest(limit=1, types=frozenset({"send_welcome"}))),
-        "sweep": lambda: queue.sweep(settle_expired),
-        "stats": queue.stats,
-        "retry": lambda: queue.retry([draft.id]),
-        "cancel": lambda: queue.cancel([draft.id]),
-        "purge": lambda: queue.purge([draft.id]),
-        "pause": lambda: queue.pause(Scope.QUEUE, "mail"),
-        "resume": lambda: queue.resume(Scope.QUEUE, "mail"),
-        "pauses": queue.pauses,
+        "sweep": lambda: queue.sweep(settle_overdue),
+        "stats": queue.jobs.stats,
+        "retry": lambda: queue.operator.retry([draft.id]),
+        "cancel": lambda: queue.operator.cancel([draft.id]),
+        "purge": lambda: queue.operator.purge([draft.id]),
+        "pause": lambda: queue.operator.pause(Scope.QUEUE, "mail"),
+        "resume": lambda: queue.operator.resume(Scope.QUEUE, "mail"),
+        "pauses": queue.operator.pauses,
     }
 
 

@@ -1,4 +1,4 @@
-"""What an operator may do from code: amend, retry with a pace, retry with another payload."""
+"""Tests of the operator's actions in code: amend, retry with a pace, retry with another payload."""
 
 from __future__ import annotations
 
@@ -202,4 +202,4 @@ def test_what_is_not_there_or_not_over_is_refused(queue, row):
 def test_a_reason_that_no_page_would_take_pauses_nothing(queue, reason):
     with pytest.raises(InvalidOption, match="reason must"):
         control.pause(Scope.QUEUE, "mail", reason)
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []

@@ -1,4 +1,4 @@
-"""What enqueueing stores: defaults, options of one call, many at once, duplicates, and any JSON there is."""
+"""Tests of what enqueueing stores: defaults, options, many jobs at once, duplicates, and any JSON."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_ids_rise_in_the_order_of_enqueueing(queue):
 def test_each_option_is_stored(queue, option, value, stored):
     by_handler = resize_image.using(**{option: value}).enqueue(image_id=7)
     assert getattr(jobqueue.get(by_handler.id), option) == stored
-    queue.purge([by_handler.id])
+    queue.operator.purge([by_handler.id])
     by_name = jobqueue.enqueue("resize_image", {"image_id": 7}, **{option: value})
     assert getattr(jobqueue.get(by_name.id), option) == stored
 

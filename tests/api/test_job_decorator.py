@@ -1,4 +1,4 @@
-"""``@job``, bare and with options: what it makes of a function, and what it refuses."""
+"""Tests of ``@job`` with and without options: what it makes of a function, and what it refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 
 import jobqueue
 from jobqueue import DuplicateJobType, Exponential, Fixed, Handler, InvalidHandler, InvalidOption, JobContext, job
-from jobqueue.handlers.declared import OF_A_TYPE
+from jobqueue.handlers.job_options import OF_A_TYPE
 from jobqueue.handlers.registry import describe, registry
 from jobqueue.policy.retry import RetryPolicy
 from tests.app.jobs import Resize, greet, resize_image, send_welcome
@@ -48,7 +48,7 @@ def test_an_async_handler_is_awaited_as_the_function_it_is():
 
 def test_a_call_checks_nothing_and_stores_nothing(queue):
     assert send_welcome("no number") == "no number en"
-    assert jobqueue.backends.current().stats() == []
+    assert jobqueue.backends.current().jobs.stats() == []
 
 
 def test_an_error_of_the_function_comes_out_as_it_is():
@@ -194,22 +194,23 @@ def test_a_misspelt_option_is_told_with_the_nearest_and_all_there_are():
     with pytest.raises(InvalidHandler) as caught:
         job(timout=5)(handler)
     said = str(caught.value)
-    assert said.startswith("@job has no option 'timout'. Did you mean 'timeout'? There are ")
+    assert said.startswith("@job has no option 'timout'. Did you mean 'timeout'? The options are ")
     signature = inspect.signature(job).parameters.values()
     own = {one.name for one in signature if one.kind is one.KEYWORD_ONLY}
     assert own == OF_A_TYPE
     assert own <= set(re.findall(r"\w+", said))
     with pytest.raises(InvalidHandler, match="Did you mean 'atomic'"):
         job(atomc=True)(handler)
-    with pytest.raises(InvalidHandler, match=r"'unique_key', which is for one job: give it to using\(\)"):
+    with pytest.raises(InvalidHandler, match=r"'unique_key': it is an option of single jobs\. Pass it to using\(\)"):
         job(unique_key="x")(handler)
 
 
 def test_a_misspelt_option_of_one_call_is_told_with_the_nearest():
-    with pytest.raises(InvalidOption, match=r"^timout is no option of a job\. Did you mean 'timeout'\? There are "):
+    complaint = r"^timout is not an option of a job\. Did you mean 'timeout'\? The options are "
+    with pytest.raises(InvalidOption, match=complaint):
         send_welcome.using(timout=5)
     for name in sorted(OF_A_TYPE):
-        with pytest.raises(InvalidOption, match=f"^{name} is no option of one job: give it to @job"):
+        with pytest.raises(InvalidOption, match=f"^{name} is not an option of single jobs: pass it to @job"):
             send_welcome.using(**{name: 1})
 
 
@@ -322,7 +323,7 @@ def test_a_draft_is_decided_and_not_stored(queue):
         timedelta(seconds=90),
         "acme",
     )
-    assert queue.stats() == []
+    assert queue.jobs.stats() == []
 
 
 def test_two_drafts_of_the_same_are_two_jobs():
@@ -414,7 +415,7 @@ def test_a_key_of_what_no_payload_can_have_is_refused(count_up, send_parcel):
             count_up.key(**wrong)
     with pytest.raises(ValidationError, match=r"parcel_?[iI]d\n"):
         send_parcel.key(parcelId="seven")
-    with pytest.raises(InvalidOption, match=r"^dey is no field of the payload\. Did you mean 'day'\?$"):
+    with pytest.raises(InvalidOption, match=r"^dey is not a field of the payload\. Did you mean 'day'\?$"):
         count_up.key(n=1, dey="2026-01-31")
 
 

@@ -1,4 +1,4 @@
-"""A job belongs to its caller's transaction: it commits or vanishes with it, and nobody hears of it before."""
+"""Tests of the caller's transaction, with which a job commits or vanishes, and is announced only afterwards."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def logged(queue, caplog):
 @pytest.fixture
 def listener(queue):
     listener = queue.listen()
-    listener.wait(0)
+    listener.hear(0)
     yield listener
     listener.close()
 
@@ -155,20 +155,20 @@ def test_a_rollback_is_heard_by_nobody(queue, jobs, heard, logged, listener, enq
         enqueue()
         raise ZeroDivisionError
     assert (heard, logged()) == ([], [])
-    assert not listener.wait(0.05)
+    assert not listener.hear(0.05)
 
 
 def test_a_commit_wakes_listeners_and_nothing_does_before(queue, listener):
     with queue.atomic():
         send_welcome.enqueue(7)
-        assert not listener.wait(0.05)
-    assert listener.wait(10)
+        assert not listener.hear(0.05)
+    assert listener.hear(10)
 
 
 @all_ways
 def test_outside_a_transaction_listeners_are_woken_at_once(queue, listener, enqueue):
     enqueue()
-    assert listener.wait(10)
+    assert listener.hear(10)
 
 
 @all_ways
@@ -185,13 +185,13 @@ def test_a_commit_is_told_once_for_each_job(queue, jobs, heard, logged, enqueue)
 def test_a_duplicate_is_told_to_nobody(queue, heard, logged, listener):
     bound = send_welcome.using(idempotency_key="seven")
     bound.enqueue(7)
-    while listener.wait(0.05):
+    while listener.hear(0.05):
         pass
     heard.clear()
     before = len(logged())
     bound.enqueue(7)
     assert (heard, len(logged())) == ([], before)
-    assert not listener.wait(0.05)
+    assert not listener.hear(0.05)
 
 
 def test_the_log_has_facts_as_fields_and_never_a_payload(queue, logged):
@@ -227,7 +227,7 @@ def test_a_failing_receiver_harms_nothing(queue, groups, jobs, failing, heard, l
         send_welcome.enqueue(8)
     assert groups.count() == 1
     assert len(heard) == jobs.count() >= 2
-    assert listener.wait(10)
+    assert listener.hear(10)
 
 
 def test_a_receiver_hears_after_the_commit_and_finds_the_job(queue):
@@ -292,7 +292,7 @@ def test_a_job_for_the_commit_is_dropped_by_a_rollback(queue, jobs, heard, liste
         jobqueue.enqueue_on_commit("send_welcome", {"user_id": 7}, using=queue.alias)
         raise ZeroDivisionError
     assert (jobs.count(), heard) == (0, [])
-    assert not listener.wait(0.05)
+    assert not listener.hear(0.05)
 
 
 def test_a_job_for_the_commit_is_stored_at_once_outside_a_transaction(queue, jobs):

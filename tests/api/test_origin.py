@@ -1,4 +1,4 @@
-"""Where a job comes from: the request and the user, taken up by a middleware or said in code, and handed on."""
+"""Tests of a job's origin: request and user, from the middleware or from code, and in follow-up jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.urls import path, reverse
 
 import jobqueue
 from jobqueue import JobContext, job
-from jobqueue.handlers.carried import pick_up, set_down
+from jobqueue.handlers.ambient import capture, restore
 from jobqueue.handlers.origin import found
 from jobqueue.handlers.registry import registry
 from jobqueue.testing.contract.harness import take
@@ -125,12 +125,12 @@ def test_the_longest_id_is_kept(site):
 
 def test_code_may_say_it_and_what_is_left_out_stays(user):
     with jobqueue.origin(user=user, request_id="message-1"):
-        assert json.loads(pick_up()) == {"user": str(user.pk), "request_id": "message-1"}
+        assert json.loads(capture()) == {"user": str(user.pk), "request_id": "message-1"}
         with jobqueue.origin(request_id="message-2"):
             assert found() == {"user": str(user.pk), "request_id": "message-2"}
         with jobqueue.origin(user=8):
             assert found() == {"user": "8", "request_id": "message-1"}
-    assert pick_up() is None
+    assert capture() is None
 
 
 def test_drafts_and_bulks_and_what_waits_for_a_commit_say_it_too(queue, alias):
@@ -156,12 +156,12 @@ def test_a_handler_hears_it_and_hands_it_on(queue, monkeypatch):
 
     @job
     def hear(ctx: JobContext) -> None:
-        heard.append((ctx.user, ctx.request_id, pick_up()))
+        heard.append((ctx.user, ctx.request_id, capture()))
 
     with jobqueue.origin(user=8, request_id="req-1"):
         hear.enqueue()
     (claim,) = take(queue, 1, types=frozenset({"hear"}))
-    with set_down(claim.context):
+    with restore(claim.context):
         registry.get("hear").call(claim)
     ((user, request_id, handed_on),) = heard
     assert (user, request_id, json.loads(handed_on)) == ("8", "req-1", {"user": "8", "request_id": "req-1"})
@@ -169,12 +169,12 @@ def test_a_handler_hears_it_and_hands_it_on(queue, monkeypatch):
 
 @pytest.mark.parametrize("context", [{"user": {"a": 1}, "request_id": ["x"]}, {"user": True, "request_id": "a\nb"}])
 def test_what_a_foreign_program_wrote_there_is_no_origin(context):
-    with set_down(json.dumps(context)):
+    with restore(json.dumps(context)):
         assert found() == {}
 
 
 def test_a_plain_number_of_a_foreign_program_is_a_user():
-    with set_down('{"user": 8}'):
+    with restore('{"user": 8}'):
         assert found() == {"user": "8"}
 
 

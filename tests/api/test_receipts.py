@@ -1,4 +1,4 @@
-"""Waiting for a job: for its record, for its result, and never inside the transaction that made it."""
+"""Tests of waiting for a job and its result, which is refused inside the job's own transaction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_waiting_comes_to_an_end(queue):
 
 def test_a_job_that_is_gone_is_not_waited_for(queue):
     receipt = keep.enqueue(value=7)
-    queue.purge([receipt.id])
+    queue.operator.purge([receipt.id])
     with pytest.raises(JobNotFound):
         receipt.wait(timeout=5)
 
@@ -89,7 +89,7 @@ def test_a_result_can_be_awaited_while_other_tasks_go_on(queue):
 
 def test_a_job_that_failed_or_is_gone_is_told_to_async_code_too(queue):
     receipt, gone = keep.enqueue(value=7), keep.enqueue(value=8)
-    queue.purge([gone.id])
+    queue.operator.purge([gone.id])
     failure = Failure.of(Ending.FAILED, message="disk on fire")
     thread = _end(queue, lambda claim: settled(claim, Dead("attempts used up"), failure))
     with pytest.raises(JobFailed, match="dead letter: disk on fire"):

@@ -1,4 +1,4 @@
-"""What goes through Django's cursor is seen by those who watch it, and refused where Django refuses it."""
+"""Tests of Django's cursor, whose statements are logged, and refused where Django refuses them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An app whose jobs the tests enqueue."""
+"""An app with jobs for the tests."""

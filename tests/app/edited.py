@@ -1,4 +1,4 @@
-"""Handlers whose payloads operators edit, or may not; registered by the tests that need them, and by no others."""
+"""Handlers with editable and uneditable payloads, registered only by the tests that need them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers note down: one line, safely on the disk before they go on, whatever then becomes of their process."""
+"""The ledger of handlers: lines that are on disk before a handler goes on, so that they survive its process."""
 
 from __future__ import annotations
 

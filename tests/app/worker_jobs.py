@@ -1,4 +1,4 @@
-"""Handlers that live, wait, misbehave and die, for the tests that start real workers."""
+"""Handlers for tests with real workers: they run, wait, misbehave and die."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers that say what they are given, for the tests that attack."""
+"""Handlers for the attacks, which report their input."""
 
 from __future__ import annotations
 

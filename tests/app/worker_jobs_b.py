@@ -1,4 +1,4 @@
-"""Handlers for the tests of a worker's end, its options, its databases, follow-up jobs, signals and verdicts."""
+"""Handlers for tests of a worker's shutdown, options, databases, follow-up jobs, signals and verdicts."""
 
 from __future__ import annotations
 

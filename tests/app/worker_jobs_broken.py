@@ -1,4 +1,4 @@
-"""Handlers that break the executor they run in: they speak in its place, or leave copies of it behind."""
+"""Handlers that break their executor: they send messages in its place, or leave copies of it behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A handler for the tests of rows that others have locked."""
+"""A handler for the tests of locked rows."""
 
 from __future__ import annotations
 

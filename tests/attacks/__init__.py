@@ -1,4 +1,4 @@
-"""Attacks: data that would like to be markup, code, a command, a way in, or the end of a worker.
+"""Attacks: data that tries to become markup, code or a command, to get in, or to stop a worker.
 
 What each looks like, and where it is tried:
 

@@ -1,4 +1,4 @@
-"""The long run: ``python -m tests.attacks --minutes 60`` forges rows, round after round, and has everything meet them.
+"""The long run, ``python -m tests.attacks --minutes 60``: rounds of forged rows for everything that reads rows.
 
 Each round has a seed of its own, and ``--seed N --rounds 1`` repeats it. Every other round takes one hostile value, in
 turn of all there are; the others what chance makes. It ends with status 1 if anything was found.

@@ -1,4 +1,4 @@
-"""What the attacks are made with: the fixtures of admin, commands and workers, and SQL as another program writes it."""
+"""Fixtures of the attacks: admin, commands, workers, and SQL as other programs write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that drain a table in which somebody forged rows, and what must be so when they have ended."""
+"""Workers that drain a table with forged rows, and the conditions that must hold afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management import CommandError, call_command
 
 from jobqueue import backends
-from jobqueue.backends.sqlite import SqliteBackend
+from jobqueue.backends.sqlite.leases import SqliteLeases
 from jobqueue.clock import SYSTEM, from_text
 from jobqueue.handlers.registry import registry
 from jobqueue.ids import new_id
@@ -60,7 +60,7 @@ def drain(*options: str, seconds: float = LIMIT) -> Result:
     """Run a worker in a fork until nothing is left to do; its last word is its exit status."""
 
     def look_twice_soon() -> None:
-        SqliteBackend.second_look = timedelta(seconds=0.02)
+        SqliteLeases.second_look = timedelta(seconds=0.02)
 
     alone = ("--drain", "--processes", "0", "--skip-checks", "--poll-interval", "0.1")
     return isolated_command("runworker", *alone, *options, seconds=seconds, prepare=look_twice_soon)

@@ -1,4 +1,4 @@
-"""Rows as chance makes them: hostile values from the catalogue and noise, in one column or several, in any table."""
+"""Random rows: hostile values and noise in one or several columns of any table."""
 
 from __future__ import annotations
 

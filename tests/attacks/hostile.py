@@ -1,4 +1,4 @@
-"""What a hostile program writes into the tables: values for every column, and rows that have one of them."""
+"""Hostile values for every column, and rows that contain one of them."""
 
 from __future__ import annotations
 

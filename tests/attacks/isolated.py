@@ -1,4 +1,4 @@
-"""Work done in a process of its own, forked from this one: what dies there, hangs or changes is seen, and gone."""
+"""Work in a forked process, so that deaths, hangs and changes are noticed and contained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Round after round of forged rows: the surfaces read them, workers drain them, the surfaces change what is left."""
+"""The rounds of the long run: surfaces read forged rows, workers drain them, and surfaces change the rest."""
 
 from __future__ import annotations
 

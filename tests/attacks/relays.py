@@ -1,4 +1,4 @@
-"""A relay that brings over what waits, in a fork of its own."""
+"""A relay in a forked process, which moves what waits."""
 
 from __future__ import annotations
 

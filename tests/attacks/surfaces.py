@@ -1,4 +1,4 @@
-"""Everything that reads or touches jobs, called on one job after the other: API, verbs, commands, pages of the admin.
+"""Everything that reads or changes jobs, called with one job after another: API, actions, commands, admin.
 
 An answer, or a refusal in words, is well; an exception, an answer of 500 or a call that hangs is not.
 """
@@ -161,30 +161,30 @@ def _quietly(call: Callable[[], Any]) -> Callable[[], Any]:
 def _api(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     backend, now = backends.current(), SYSTEM.now()
     for name, call in {
-        "find": lambda: backend.find(Filter(), 1_000),
-        "find newest": lambda: backend.find(Filter(), 1_000, newest_first=True),
-        "find_ids": lambda: backend.find_ids(Filter(), 1_000),
-        "count": lambda: backend.count(Filter()),
-        "stats": backend.stats,
-        "dead_letters": backend.dead_letters,
-        "error_groups": lambda: backend.error_groups(50, Caps(1_000, 10_000, 100, 1_000)),
-        "error_group": lambda: backend.error_group("", Caps(1_000, 10_000, 100, 1_000)),
-        "depths": backend.depths,
-        "pauses": backend.pauses,
-        "workers": backend.workers,
+        "find": lambda: backend.jobs.find(Filter(), 1_000),
+        "find newest": lambda: backend.jobs.find(Filter(), 1_000, newest_first=True),
+        "find_ids": lambda: backend.jobs.find_ids(Filter(), 1_000),
+        "count": lambda: backend.jobs.count(Filter()),
+        "stats": backend.jobs.stats,
+        "dead_letters": backend.jobs.dead_letters,
+        "error_groups": lambda: backend.errors.groups(50, Caps(1_000, 10_000, 100, 1_000)),
+        "error_group": lambda: backend.errors.group("", Caps(1_000, 10_000, 100, 1_000)),
+        "depths": backend.metrics.depths,
+        "pauses": backend.operator.pauses,
+        "workers": backend.workers.all,
         "held_by": lambda: backend.held_by("elsewhere"),
-        "tallied": lambda: backend.tallied(60, now.replace(hour=0)),
-        "parts": lambda: backend.parts(Scope.TYPE, 60, now.replace(hour=0)),
+        "tallied": lambda: backend.metrics.stretches(60, now.replace(hour=0)),
+        "parts": lambda: backend.metrics.totals(Scope.TYPE, 60, now.replace(hour=0)),
     }.items():
         yield f"api {name}", _quietly(call)
     for job in jobs:
         yield "api get", _quietly(lambda job=job: jobqueue.get(job["id"]))
-        yield "api ahead_of", _quietly(lambda job=job: backend.ahead_of(jobqueue.get(job["id"]), 100))
+        yield "api ahead_of", _quietly(lambda job=job: backend.jobs.ahead_of(jobqueue.get(job["id"]), 100))
         for key in ("idempotency_key", "unique_key"):
             if isinstance(job.get(key), str):
                 yield f"api enqueue with its {key}", _quietly(lambda job=job, key=key: _meet(job, key))
         one = Filter(ids=frozenset({job["id"]}), statuses=frozenset(JobStatus), error="x", payload=(("x.0", 1),))
-        yield "api find by everything", _quietly(lambda one=one: backend.find(one, 10))
+        yield "api find by everything", _quietly(lambda one=one: backend.jobs.find(one, 10))
 
 
 def _meet(job: dict[str, Any], key: str) -> None:
@@ -204,7 +204,7 @@ def _writing_api(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
             "cancel": lambda ids=ids: control.cancel(ids),
             "retry": lambda ids=ids: control.retry(ids),
             "cancel again": lambda ids=ids: control.cancel(ids),
-            "retry_edited": lambda ids=ids: backends.current().retry_edited(ids[0], '{"x": 5}', 1),
+            "retry_edited": lambda ids=ids: backends.current().operator.retry_edited(ids[0], '{"x": 5}', 1),
             "cancel then": lambda ids=ids: control.cancel(ids),
         }.items():
             yield f"api {name}", _quietly(call)

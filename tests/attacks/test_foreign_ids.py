@@ -1,4 +1,4 @@
-"""Ids and names that other programs chose, where they leave the database: file names, headers, lines of the log."""
+"""Tests of ids and names of other programs in file names, headers and log lines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_whatever_its_id_a_file_job_leaves_nothing_but_its_file(root, settings, 
 @pytest.mark.parametrize("path", [f"{MARK}/x", f"a/{MARK}1/x", f"{MARK}1", ".JobQueue-1", "a/.JOBQUEUE-/b"])
 def test_names_of_files_under_construction_are_no_part_of_a_path(path):
     for model in (lambda: CreateFile(path=path, content="x"), lambda: DeleteFile(path=path)):
-        with pytest.raises(ValueError, match="under construction"):
+        with pytest.raises(ValueError, match="the prefix of unfinished files"):
             model()
 
 
@@ -105,9 +105,9 @@ def test_an_open_folder_takes_single_names_alone(tmp_path, name):
         lambda folder: folder.remove(name),
     ]
     for work in works:
-        with folder_of(tmp_path, "any") as (folder, _), pytest.raises(ValueError, match="is no name"):
+        with folder_of(tmp_path, "any") as (folder, _), pytest.raises(ValueError, match="is not the name"):
             work(folder)
-    with pytest.raises(ValueError, match="is no name"), folder_of(tmp_path, "../x", make=True):
+    with pytest.raises(ValueError, match="is not the name"), folder_of(tmp_path, "../x", make=True):
         pass
     assert everything(tmp_path) == ["a"]
 

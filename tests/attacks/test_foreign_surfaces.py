@@ -1,4 +1,4 @@
-"""Foreign rows on every surface: API, commands, pages and the relay answer, or refuse in words, whatever is there.
+"""Tests of foreign rows on every surface: API, commands, pages and relay answer, or refuse with a message.
 
 What is tried here is a sample that is the same each time; ``python -m tests.attacks`` tries everything, for hours.
 """

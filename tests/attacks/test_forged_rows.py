@@ -1,4 +1,4 @@
-"""Rows forged with SQL: the database refuses them, or they come to an end that can be seen, and no other job waits."""
+"""Tests of rows forged with SQL: refused by the database, or ended visibly, without delaying other jobs."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_a_dead_letter_that_says_so_and_the_others_are_cl
     assert r"tenant 'a\\xff'" in told.error
     (renamed,) = Job.objects.exclude(pk__in=[before, bad, after])
     assert (renamed.status, r"id '\\xff\\xfe'" in renamed.error) == ("dead_letter", True)
-    assert queue.retry([bad, renamed.pk]).refused == ()
+    assert queue.operator.retry([bad, renamed.pk]).refused == ()
     assert len(take(queue)) == 2
 
 
@@ -213,7 +213,7 @@ def test_a_pause_whose_name_is_no_text_stops_nobody(queue, sql):
         "INSERT INTO job_queue_pause (scope, name, reason, paused_at) "
         "VALUES ('queue', CAST(x'ff' AS TEXT), CAST(x'fe' AS TEXT), '2026-01-01T00:00:00Z')"
     )
-    assert [pause.name for pause in queue.pauses()] == ["\N{REPLACEMENT CHARACTER}"]
+    assert [pause.name for pause in queue.operator.pauses()] == ["\N{REPLACEMENT CHARACTER}"]
     assert len(take(queue)) == 1
 
 
@@ -236,7 +236,7 @@ def test_paging_ends_though_ids_are_no_text(queue, sql):
     sql("UPDATE job_queue SET status = 'failed', end_reason = 'cancelled'")
     put(queue)
     seen, after = [], None
-    while ids := queue.find_ids(Filter(), 2, after):
+    while ids := queue.jobs.find_ids(Filter(), 2, after):
         assert len(seen) < 10
         seen, after = seen + ids, ids[-1]
     assert len(seen) >= 2

@@ -1,4 +1,4 @@
-"""Anything at all, where data comes in: an answer or a refusal in words, and never a page of error 500."""
+"""Tests of random data at every input: an answer or a refusal, but never an error 500."""
 
 from __future__ import annotations
 

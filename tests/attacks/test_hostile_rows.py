@@ -1,4 +1,4 @@
-"""Every hostile value in every column of every table, in every state: workers outlive it, and ordinary jobs run."""
+"""Tests of every hostile value in every column, table and status: workers survive, and other jobs run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markup in every column an outsider can reach: no page of the admin gets an element or an attribute from it."""
+"""Tests of markup in every column that outsiders can write: no page gets an element or attribute from it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def attacked(request, queue, alias):
     running = put(queue, text[:SHORT], payload=json.dumps(text))
     assert take_one(queue, owner=text[:SHORT], types=frozenset({text[:SHORT]})).id == running
     assert Attempt.objects.using(alias).get(job_id=dead).message.startswith(text[:50])
-    queue.pause(Scope.QUEUE, text[:SHORT], text)
+    queue.operator.pause(Scope.QUEUE, text[:SHORT], text)
     return text, dead, running
 
 

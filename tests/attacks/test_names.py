@@ -1,4 +1,4 @@
-"""SQL, paths, import paths and pickles where names and payloads are expected: they stay names and payloads."""
+"""Tests of SQL, paths, import paths and pickles as names and payloads, which must remain data."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def test_sql_in_a_name_is_a_name(queue, text):
     other = put(queue, "greet")
     job_id = put(queue, text, queue=text, tenant=text, idempotency_key=text, payload=json.dumps({text: text}))
     for scope in Scope:
-        assert queue.pause(scope, text, text)
-        assert queue.resume(scope, text)
-    assert queue.count(Filter(types=frozenset({text}), queues=frozenset({text}), tenant=text)) == 1
-    assert queue.count(Filter(error=text)) == queue.count(Filter(id_prefix=text)) == 0
+        assert queue.operator.pause(scope, text, text)
+        assert queue.operator.resume(scope, text)
+    assert queue.jobs.count(Filter(types=frozenset({text}), queues=frozenset({text}), tenant=text)) == 1
+    assert queue.jobs.count(Filter(error=text)) == queue.jobs.count(Filter(id_prefix=text)) == 0
     claim = take_one(queue, owner=text, types=frozenset({text}), queues=frozenset({text}))
     assert (claim.id, claim.type, json.loads(claim.payload)) == (job_id, text, {text: text})
     assert finish(queue, claim, json.dumps(text))
     assert (job(queue, job_id).result, job(queue, other).status) == (text, "queued")
-    assert queue.purge([text]).done == ()
+    assert queue.operator.purge([text]).done == ()
 
 
 @pytest.mark.parametrize("name", [*PLACES, *SQL])

@@ -1,4 +1,4 @@
-"""A row that makes a statement fail, whatever the reason, is set aside: nothing else waits for it."""
+"""Tests of rows that make a statement fail: they are set aside, and no other job waits for them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError
 
-from jobqueue.backends.obstacles import MOST_ALIKE
-from jobqueue.policy.leases import settle_expired
+from jobqueue.backends.sql.obstacles import MOST_ALIKE
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import LEASE, draft, job, put, put_all, request, take, take_one
@@ -92,15 +92,15 @@ def test_a_job_that_was_left_out_is_tried_again_later(queue, refuse, sql, alias,
     queue.cycle("me", (), request())
     assert take(queue) == []
     sql("DROP TRIGGER refuse" + ("" if alias == "default" else " ON job_queue"))
-    monkeypatch.setattr("jobqueue.backends.obstacles.LEFT_OUT_FOR", 0.0)
-    queue.sweep(settle_expired)
+    monkeypatch.setattr("jobqueue.backends.sql.obstacles.LEFT_OUT_FOR", 0.0)
+    queue.sweep(settle_overdue)
     assert take_one(queue).id == bad
 
 
 def expired(queue, sql, *ids):
     marks = ", ".join(["%s"] * len(ids))
     sql(f"UPDATE job_queue SET lease_until = '2020-01-01T00:00:00Z' WHERE id IN ({marks})", *ids)
-    queue.second_look = timedelta(0)
+    queue.leases.second_look = timedelta(0)
 
 
 def test_a_lease_that_cannot_be_ended_keeps_no_other_from_being_swept(queue, refuse, sql):
@@ -108,17 +108,17 @@ def test_a_lease_that_cannot_be_ended_keeps_no_other_from_being_swept(queue, ref
     assert len(take(queue)) == 2
     expired(queue, sql, bad, good)
     refuse(TO_END)
-    swept = queue.sweep(settle_expired)
+    swept = queue.sweep(settle_overdue)
     assert [one.id for one in swept.ended] == [good]
     assert list(queue.left_out) == [bad]
-    assert queue.sweep(settle_expired).ended == ()
+    assert queue.sweep(settle_overdue).ended == ()
 
 
 def test_an_expiry_that_cannot_be_stored_keeps_no_other_from_ending(queue, refuse, sql):
     bad, good = put_all(queue, draft(tenant="refused"), draft())
     sql("UPDATE job_queue SET expires_at = '2020-01-01T00:00:00Z'")
     refuse("NEW.status = 'failed'")
-    assert queue.sweep(settle_expired).expired == (good,)
+    assert queue.sweep(settle_overdue).expired == (good,)
     assert (job(queue, bad).status, job(queue, good).status) == ("dead_letter", "failed")
 
 
@@ -200,14 +200,14 @@ def test_where_everything_is_refused_few_jobs_are_ended_for_it(queue, refuse):
     for _ in range(9):
         taken += [claim.id for claim in take(queue)]
     assert taken == [good.id]
-    assert sum(record.count for record in queue.dead_letters()) == MOST_ALIKE
+    assert sum(record.count for record in queue.jobs.dead_letters()) == MOST_ALIKE
     assert len(queue.left_out) == 60 - MOST_ALIKE
 
 
 def test_an_obstacle_behind_a_crowd_that_is_paused_is_found(queue, refuse):
     put_all(queue, *(draft(queue="stopped", priority=1) for _ in range(300)))
     bad, good = put_all(queue, draft(tenant="refused", priority=2), draft(priority=3))
-    queue.pause(Scope.QUEUE, "stopped")
+    queue.operator.pause(Scope.QUEUE, "stopped")
     refuse(TO_RUN)
     taken = []
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Tables from before the columns had one type: the migration takes whatever is in them, and workers what it leaves."""
+"""Tests of tables from before the typed columns: the migration accepts any content, and workers the result."""
 
 from __future__ import annotations
 

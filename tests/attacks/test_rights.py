@@ -1,4 +1,4 @@
-"""Everyone at every door: pages and buttons answer to permissions alone, and no address changes anything by GET."""
+"""Tests of every user on every page and button: permissions decide, and GET never changes anything."""
 
 from __future__ import annotations
 

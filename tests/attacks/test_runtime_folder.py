@@ -1,4 +1,4 @@
-"""Traps that another user sets where wake-ups and locks live: nothing of ours is touched, and each job is enqueued."""
+"""Tests of traps of other users in the runtime folder: no file is touched, and each job is enqueued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from jobqueue.backends.sqlite_wake import SqliteListener, folder, send_wake_up
+from jobqueue.backends.sqlite.wake import SqliteListener, folder, send_wake_up
 from jobqueue.worker import embedded
 from tests.app.jobs import send_welcome
 from tests.conftest import ON_SQLITE

@@ -1,4 +1,4 @@
-"""Canaries in payloads, errors, local variables and connection strings: looked for wherever they could come out."""
+"""Tests with secrets in payloads, errors, local variables and connection strings, which must never leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that a worker meets by what its own jobs do: keys of follow-ups, and what is read before the next attempt."""
+"""Tests of rows that a worker only meets through its own jobs, such as the keys of follow-up jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal would obey, in whatever an outsider can write: no command and no log hands it on."""
+"""Tests of terminal escapes in outsiders' text: neither commands nor the log print them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.cli.reasons import Scene, reasons
+from jobqueue.cli.reason_text import Scene, reasons
 from jobqueue.models import Job
 from jobqueue.observe.logs import JsonFormatter, PlainFormatter, write
-from jobqueue.observe.steering import harmless, one_line, spelled_out
-from jobqueue.records import Event, EventKind, JobRecord, Pause, Scope
+from jobqueue.observe.terminal_safe import harmless, one_line, spelled_out
+from jobqueue.records import Event, EventKind, JobRecord, PauseRecord, Scope
 from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put, take_one
 from tests.app.worker_jobs import note_run
@@ -42,8 +42,8 @@ def attacked(queue, alias, worker):
     running = put(queue, HOSTILE, queue="other")
     assert take_one(queue, owner=HOSTILE, types=TYPES).id == running
     queued = put(queue, HOSTILE, queue=HOSTILE, tenant=HOSTILE, unique_key=HOSTILE)
-    queue.pause(Scope.QUEUE, HOSTILE, HOSTILE)
-    queue.pause(Scope.TYPE, HOSTILE, HOSTILE)
+    queue.operator.pause(Scope.QUEUE, HOSTILE, HOSTILE)
+    queue.operator.pause(Scope.TYPE, HOSTILE, HOSTILE)
     worker(HOSTILE, host=HOSTILE, queues=(HOSTILE,), types=(HOSTILE,))
     return dead, running, queued
 
@@ -82,7 +82,7 @@ def test_a_command_to_be_pasted_holds_names_as_one_word(name):
     values |= {"type": name, "queue": name, "priority": 5, "created_at": NOON, "updated_at": NOON}
     for status in ("queued", "dead_letter", "failed"):
         job = JobRecord(id=name, status=status, **values)
-        for pauses in ((), (Pause(Scope.QUEUE, name, "", NOON), Pause(Scope.TYPE, name, "", NOON))):
+        for pauses in ((), (PauseRecord(Scope.QUEUE, name, "", NOON), PauseRecord(Scope.TYPE, name, "", NOON))):
             scene = Scene(now=NOON, job=job, pauses=pauses, workers=(), known_types=frozenset(), ahead=0)
             for one in reasons(scene):
                 words = shlex.split(one.command)

@@ -1,4 +1,4 @@
-"""The benchmark command runs and tells what it found; no figure is judged here."""
+"""Tests of the benchmark command: it runs and prints figures, which aren't judged here."""
 
 from __future__ import annotations
 

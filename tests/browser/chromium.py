@@ -1,4 +1,4 @@
-"""A real browser: tabs of Chromium, what is done in them in a reader's words, and what is wrong with a page."""
+"""A real browser: Chromium tabs, actions in a reader's words, and a page's problems."""
 
 from __future__ import annotations
 

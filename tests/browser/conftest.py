@@ -1,4 +1,4 @@
-"""The browser, and who looks at what in it."""
+"""Fixtures of the browser tests: the browser, its users and their data."""
 
 from __future__ import annotations
 

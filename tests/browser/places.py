@@ -1,4 +1,4 @@
-"""Every page that there is to be seen, and how to get there."""
+"""Every page of the admin, and the way to it."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def to_act(found):
             tab, found.dead_letter, '{"order_id": 7, "amount": "1 EUR", "card_token": "[redacted]"}'
         ),
         **{f"before: {verb}": _asking(verb, found) for verb in ACTIONS},
-        "before: retry of all of an error": lambda tab: _ask_for_group(tab, found, "Retry all of them"),
-        "before: purge of all of an error": lambda tab: _ask_for_group(tab, found, "Purge all of them"),
+        "before: retry of all of an error": lambda tab: _ask_for_group(tab, found, "Retry all"),
+        "before: purge of all of an error": lambda tab: _ask_for_group(tab, found, "Purge all"),
         "before: everything that matches": lambda tab: ask(tab, "retry", "status:dead_letter", "all"),
     }
 
@@ -114,7 +114,7 @@ def _pause_for_nothing(tab):
 def _edit(tab, job_id, payload):
     tab.open(address("job_edit", job_id))
     tab.fill("Payload:", payload)
-    tab.press("See what changes")
+    tab.press("Review the changes")
     tab.sees("No, take me back")
 
 

@@ -1,4 +1,4 @@
-"""A queue as an operator would find it on a busy day, written by the backend's own verbs at the moments it tells."""
+"""A queue on a busy day, written by the backend's own methods at given times."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ def _tell(past):
         failed = {"retried": done // 12, "dead_lettered": int(given_up)}
         tallies.append(Tally(QUEUES[kind], kind, completed=done, **failed, ran=_lengths(ran), waited=_lengths(waited)))
     moment = past.clock.now()
-    assert past.queue.tally(moment, tallies)
-    assert past.queue.sample(moment)
+    assert past.queue.metrics.add(moment, tallies)
+    assert past.queue.metrics.sample(moment)
 
 
 def _lengths(several):
@@ -199,7 +199,7 @@ def _enlist(past):
 
 
 def _enlist_one(past, owner):
-    known = {one.owner: one.started_at for one in past.queue.workers()}
+    known = {one.owner: one.started_at for one in past.queue.workers.all()}
     host, pid, _nonce = owner.split(":")
     name, queues = {"4211": ("images-1", ("default", "images")), "3977": ("mail-1", ("mail", "payments"))}.get(
         pid, ("mail-2", ("mail", "payments"))
@@ -207,11 +207,11 @@ def _enlist_one(past, owner):
     now, busy = past.clock.now(), len(past.queue.held_by(owner))
     about = {"owner": owner, "name": name, "host": host, "pid": int(pid), "version": __version__, "queues": queues}
     room = {"processes": 2, "slots": 20, "busy": busy, "started_at": known.get(owner, now), "seen_at": now}
-    past.queue.enlist(WorkerRecord(**about, **room, types=tuple(QUEUES)))
+    past.queue.workers.enlist(WorkerRecord(**about, **room, types=tuple(QUEUES)))
 
 
 def _pause(past):
-    past.queue.pause(Scope.QUEUE, "payments", "the payment provider is down, see its status page")
+    past.queue.operator.pause(Scope.QUEUE, "payments", "the payment provider is down, see its status page")
 
 
 def _crash(past):
@@ -264,10 +264,10 @@ def _run(past):
 def _wait(past):
     """Have jobs wait, or be stopped while they do."""
     past.found.failed = past.put("count_stock", {"warehouse": "station"})
-    past.queue.cancel([past.found.failed])
+    past.queue.operator.cancel([past.found.failed])
     past.put("count_stock", {"warehouse": "airport"}, delay=timedelta(hours=5))
     past.found.queued = past.put("resize_image", priority=2, delay=timedelta(minutes=10))
-    past.found.dead_letter = past.queue.error_group(past.found.fingerprint, Caps(1, 1, 1, 1)).newest_id
+    past.found.dead_letter = past.queue.errors.group(past.found.fingerprint, Caps(1, 1, 1, 1)).newest_id
 
 
 def stretch(queue):
@@ -283,7 +283,7 @@ def stretch(queue):
         (claim,) = past.take(long, found.owner)
         report = json.dumps({"percent": 12.345, "step": "s" * 500})
         past.queue.progress([Progress(claim.id, claim.fence, found.owner, report)])
-        past.queue.tally(past.clock.now(), [Tally(long, long, completed=3)])
+        past.queue.metrics.add(past.clock.now(), [Tally(long, long, completed=3)])
         about = {
             "owner": found.owner,
             "name": "n" * 100,
@@ -292,6 +292,6 @@ def stretch(queue):
             "version": "0.1.0.dev9",
         }
         room = {"processes": 2, "slots": 20, "started_at": past.clock.now(), "seen_at": past.clock.now()}
-        queue.enlist(WorkerRecord(**about, **room, queues=(long,), types=(long,)))
-        queue.pause(Scope.QUEUE, long, "r" * 500)
+        queue.workers.enlist(WorkerRecord(**about, **room, queues=(long,), types=(long,)))
+        queue.operator.pause(Scope.QUEUE, long, "r" * 500)
     return found

@@ -1,4 +1,4 @@
-"""The test project, served for a browser: by threads of this process, from its databases, under a strict policy."""
+"""The test project, served for a browser by threads of this process under a strict security policy."""
 
 from __future__ import annotations
 

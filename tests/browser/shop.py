@@ -1,4 +1,4 @@
-"""The jobs of a shop, as an operator would meet them on the pages; registered by the tests that show these alone."""
+"""The jobs of a shop for the pictures, registered only by the tests that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator does, in a real browser, with a worker at work: changes are seen without loading a page anew."""
+"""Tests of an operator's work in a real browser with a real worker: pages update without a reload."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def test_a_job_is_retried_with_a_payload_that_fits_after_one_that_did_not(tab, d
     tab.open(address("job_change", job_id))
     tab.follow("Retry with another payload")
     tab.fill("Payload:", '{"parcel": "eight", "colour": "red"}')
-    tab.press("See what changes")
+    tab.press("Review the changes")
     tab.sees("parcel", ".errorlist")
     tab.sees("valid integer", ".errorlist")
     assert jobs.statuses(job_id) == ["dead_letter"]
     tab.fill("Payload:", '{"parcel": 8, "colour": "red"}')
     tab.fill("Why:", "the number was written out")
-    tab.press("See what changes")
+    tab.press("Review the changes")
     tab.sees('"seven"', "del")
     tab.sees("8", "ins")
     tab.press("Retry with this payload")
-    tab.sees("The job is queued again, with another payload.")
+    tab.sees("The job is queued again with another payload.")
     with tab.staying():
         tab.sees("completed", STATUS)
     tab.sees("8 red", "[data-jq-parts=result]")
@@ -151,7 +151,7 @@ def test_an_open_job_rests_while_its_updates_are_paused(tab, queue):
     tab.hold_time()
     tab.open(address("job_change", receipt.id))
     tab.press("Pause updates")
-    queue.cancel([receipt.id])
+    queue.operator.cancel([receipt.id])
     tab.pass_time(60)
     assert tab.asked("/live/") == 0
     tab.press("Pause updates")
@@ -177,7 +177,7 @@ def test_all_of_an_error_are_retried_at_a_pace(tab, dead, start, jobs, ledger):
     tab.open(address("deadletter_changelist"))
     tab.follow("OSError")
     tab.sees("disk on fire", ".jq-block")
-    tab.press("Retry all of them")
+    tab.press("Retry all")
     tab.fill("At most … a minute:", "60")
     tab.fill("Why:", "the disk was replaced")
     tab.press("Retry 3 jobs")
@@ -195,9 +195,9 @@ def test_a_large_selection_is_done_in_the_background_by_a_job_whose_progress_mov
     ended = {"status": "dead_letter", "completed_at": SYSTEM.now() - timedelta(minutes=5)}
     Job.objects.using(alias).filter(pk__in=ids).update(**ended)
     ask(tab, "purge", "status:dead_letter", "all")
-    tab.sees("by a job of the queue itself")
+    tab.sees("by a job of the queue")
     tab.press("Purge 600 jobs")
-    tab.sees("This is done in the background", ".messagelist")
+    tab.sees("This job does it in the background", ".messagelist")
     tab.sees("queued", STATUS)
     job_id = Job.objects.using(alias).get(type=TYPE).pk
     with tab.staying():
@@ -254,7 +254,7 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(tab, start, jobs):
         other.sees("the disk is full", "main")
         other.follow("Resume queue images")
         other.press("Resume")
-        other.sees("The queue images runs again.", ".messagelist")
+        other.sees("The queue images is resumed.", ".messagelist")
     with tab.staying():
         tab.sees("completed", STATUS)
 
@@ -302,5 +302,5 @@ def test_who_is_signed_out_is_told_on_the_open_pages(tab, operator):
     with tab.elsewhere(address("job_change", receipt.id)) as other:
         operator.client.logout()
         other.pass_time(1)
-        other.sees("This page is not brought up to date any more.", "[data-jq-trouble]")
+        other.sees("This page is no longer updated.", "[data-jq-trouble]")
     until(lambda: tab.pass_time(10) or "sign in again" in tab.ask("document.getElementById('jq-news').textContent"))

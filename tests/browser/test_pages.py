@@ -1,4 +1,4 @@
-"""Every page in a real browser: light and dark, wide and narrow, without a complaint of the browser or of axe-core."""
+"""Tests of every page in a real browser: light and dark, wide and narrow, without errors of browser or axe-core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the pages for the documentation: JOBQUEUE_TEST_SCREENSHOTS names the folder that they are written to."""
+"""The pictures for the documentation. JOBQUEUE_TEST_SCREENSHOTS names their folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ways(found):
     }
     return {
         **{name: lambda tab, at=at: tab.open(at) for name, at in opened.items()},
-        "retry-all": lambda tab: (tab.open(group), tab.press("Retry all of them"), tab.sees("No, take me back")),
+        "retry-all": lambda tab: (tab.open(group), tab.press("Retry all"), tab.sees("No, take me back")),
     }
 
 

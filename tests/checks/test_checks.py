@@ -1,4 +1,4 @@
-"""The system checks: every id, with a hint that says what to do."""
+"""Tests of the system checks: every id, with a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.core.management.base import SystemCheckError
 from django.db import connections
 
 from jobqueue import conf
-from jobqueue.backends.sqlite_checks import OLDEST_SQLITE, WAL_RESET_FIXED, check_sqlite_release
 from jobqueue.checks import check_settings
+from jobqueue.checks.sqlite import OLDEST_SQLITE, WAL_RESET_FIXED, check_sqlite_release
 
 GOOD = {
     "transaction_mode": "IMMEDIATE",
@@ -205,7 +205,7 @@ def test_e014_a_backend_that_is_none(settings, path, why):
     message = _only("jobqueue.E014")
     assert repr(path) in message.msg
     assert why in message.msg
-    assert "Leave BACKEND out" in message.hint
+    assert "Leave out BACKEND" in message.hint
 
 
 def test_a_backend_of_ones_own_gives_no_message(settings):

@@ -1,4 +1,4 @@
-"""The check of who owns the name ``runworker``."""
+"""Tests of the check of the owner of ``runworker``."""
 
 from __future__ import annotations
 

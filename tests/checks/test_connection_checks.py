@@ -1,4 +1,4 @@
-"""The check of the server's connections: it asks the server, so it runs only where a database is named."""
+"""Tests of the check of the server's connections, which only runs if a database is named."""
 
 from __future__ import annotations
 

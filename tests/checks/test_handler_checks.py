@@ -1,4 +1,4 @@
-"""The checks of what handlers declare: transactions too long for SQLite, and secrets in payloads."""
+"""Tests of the checks of handlers: transactions that are too long for SQLite, and secrets in payloads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.core.checks import WARNING, run_checks
 from django.db import connections
 from pydantic import BaseModel, Field
 
-from jobqueue import api, checks
-from jobqueue.checks import check_handlers
-from jobqueue.handlers.declared import lease_of, options_of
+from jobqueue.api import decorator
+from jobqueue.checks import check_handlers, handlers
+from jobqueue.handlers.job_options import lease_of, options_of
 from jobqueue.handlers.registry import Registry, job_type
 from jobqueue.policy.retry import RetryPolicy
 
@@ -21,7 +21,7 @@ from jobqueue.policy.retry import RetryPolicy
 def register(monkeypatch):
     """A function that registers a handler where no other one is."""
     registry = Registry()
-    monkeypatch.setattr(checks, "registry", registry)
+    monkeypatch.setattr(handlers, "registry", registry)
 
     def register(function, *, atomic=False, lease=None, name=None, version=1, upgraders=None, **options):
         kind = job_type(
@@ -158,7 +158,7 @@ def test_w011_a_version_that_no_upgrader_leads_on_from(register, version, steps,
         assert _ids() == []
     else:
         message = _only("jobqueue.W011")
-        assert f"no upgrader leads on from version {missing}:" in message.msg
+        assert f"but no upgrader from version {missing}:" in message.msg
         assert f"upgraders={{{missing}: ...}}" in message.hint
 
 
@@ -222,7 +222,7 @@ def test_w009_a_model_and_the_models_within_it(register, model, found):
 
     charge.__annotations__["payload"] = model
     register(charge)
-    assert f"a secret: {found}. " in _only("jobqueue.W009").msg
+    assert f"look like secrets: {found}. " in _only("jobqueue.W009").msg
 
 
 def test_w009_is_told_once_for_each_handler_by_name(register):
@@ -264,10 +264,10 @@ def test_w009_a_secret_is_one_in_whatever_form(register, kind):
 
 def test_what_is_declared_with_job_is_checked(monkeypatch):
     registry = Registry()
-    monkeypatch.setattr(api, "registry", registry)
-    monkeypatch.setattr(checks, "registry", registry)
+    monkeypatch.setattr(decorator, "registry", registry)
+    monkeypatch.setattr(handlers, "registry", registry)
 
-    @api.job(atomic=True)
+    @decorator.job(atomic=True)
     def charge(password: str) -> None:
         return None
 

@@ -1,4 +1,4 @@
-"""How the tests of the commands run them: in this process for what is said, in one of their own for how it ends."""
+"""Fixtures of the commands' tests, which run them in this process or in a process of their own."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def worker(queue):
             }
             | values
         )
-        queue.enlist(record)
+        queue.workers.enlist(record)
         return record
 
     return enlist

@@ -1,4 +1,4 @@
-"""`retry`, `retry-all`, `cancel`, `purge`, `pause`, `resume` and `enqueue`: what they change, and what they leave."""
+"""Tests of `retry`, `retry-all`, `cancel`, `purge`, `pause`, `resume` and `enqueue`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_retry_without_an_id_is_refused(run):
 def test_retry_all_takes_dead_letters_alone(run, queue, dead_letter):
     dead, other = dead_letter(), dead_letter("resize_image")
     cancelled = put(queue, "send_welcome")
-    queue.cancel([cancelled])
+    queue.operator.cancel([cancelled])
     assert run("retry-all", "--dry-run").out == "2 jobs would be retried.\n"
     assert run("retry-all", "--type", "send_welcome", "--yes").out == "1 job retried.\n"
     assert statuses(dead, other, cancelled) == ["queued", "dead_letter", "failed"]
@@ -137,7 +137,7 @@ def test_what_is_not_clear_changes_nothing(process, dead_letter, words):
     said = process(*words)
     assert said.code == 3
     assert said.out == ""
-    assert "nothing was changed" in said.err
+    assert "Nothing was changed" in said.err
     assert statuses(dead) == ["dead_letter"]
 
 
@@ -147,28 +147,31 @@ def test_bulk_work_goes_in_batches_and_stops_at_the_limit(run, queue, alias):
     told = []
     handled = control.retry_matching(Filter(), 1_100, told.append)
     assert (len(handled.done), told) == (1_100, [500, 1_000, 1_100])
-    assert queue.count(Filter(statuses=frozenset({JobStatus.DEAD_LETTER}))) == 103
+    assert queue.jobs.count(Filter(statuses=frozenset({JobStatus.DEAD_LETTER}))) == 103
     assert run("retry-all", "--limit", "3", "--yes").out == "3 jobs retried.\n"
     assert run("purge", "--all", "--yes").out == "100 jobs purged.\n"
-    assert queue.count(Filter()) == 1_103
+    assert queue.jobs.count(Filter()) == 1_103
 
 
 def test_a_queue_and_a_type_are_paused_and_resumed(run, queue):
     assert run("pause", "--queue", "mail", "--reason", "the provider is down").code == 0
-    assert "was paused already" in run("pause", "--queue", "mail").err
+    assert "was already paused" in run("pause", "--queue", "mail").err
     said = run("pause", "--type", "send_welcome", "--json")
     assert (said.json["scope"], said.json["changed"], said.json["pause"]["name"]) == ("type", True, "send_welcome")
-    assert [(one.scope, one.name) for one in queue.pauses()] == [(Scope.QUEUE, "mail"), (Scope.TYPE, "send_welcome")]
+    assert [(one.scope, one.name) for one in queue.operator.pauses()] == [
+        (Scope.QUEUE, "mail"),
+        (Scope.TYPE, "send_welcome"),
+    ]
     assert run("resume", "--queue", "mail", "--json").json["pause"] is None
-    assert run("resume", "--type", "send_welcome").err == "The type send_welcome runs again.\n"
+    assert run("resume", "--type", "send_welcome").err == "The type send_welcome is resumed.\n"
     assert run("resume", "--type", "send_welcome").err == "The type send_welcome was not paused.\n"
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
 
 
 @pytest.mark.parametrize("words", [[], ["--queue", "a", "--type", "b"], ["--queue", "no such queue"], ["--queue", ""]])
 def test_a_pause_of_nothing_changes_nothing(run, queue, words):
     assert run("pause", *words).code != 0
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
 
 
 def test_a_job_is_enqueued_by_name(run):
@@ -197,7 +200,7 @@ def test_a_key_that_is_taken_yields_the_job_that_has_it(run):
     first = run("enqueue", "send_welcome", '{"user_id": 7}', "--key", "a", "--json").json
     again = run("enqueue", "send_welcome", '{"user_id": 8}', "--key", "a", "--json")
     assert (again.code, again.json) == (0, {"id": first["id"], "outcome": "existing", "payload_differs": True})
-    assert "is there already, and its payload differs" in again.err
+    assert "already has this key, with another payload" in again.err
     assert run("enqueue", "resize_image", '{"image_id": 8}', "--key", "a").code == 3
 
 
@@ -221,4 +224,4 @@ def test_a_job_that_cannot_be_enqueued_is_one_sentence(run, queue, words, senten
     assert (said.code, said.out) == (3, "")
     assert sentence in said.err
     assert "sesame" not in said.err
-    assert queue.count(Filter()) == 0
+    assert queue.jobs.count(Filter()) == 0

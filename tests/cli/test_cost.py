@@ -1,4 +1,4 @@
-"""What the commands cost among many jobs: what waits and runs is read from the indexes that hold nothing else."""
+"""Tests of the commands' cost among many jobs: queued and running ones are read from small indexes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_no_finished_job_is_read_to_count_what_waits_and_runs(queue, alias, anal
     with CaptureQueriesContext(connection) as seen, connection.cursor() as cursor:
         if analysed:
             cursor.execute("ANALYZE")
-        rows = queue.stats()
+        rows = queue.jobs.stats()
     assert [(row.queued, row.in_progress) for row in rows] == [(200, 200)]
     sent = [query["sql"] for query in seen if "job_queue" in query["sql"]]
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""`list`, `show` and `why`: what they find, what they hide, and what they advise."""
+"""Tests of `list`, `show` and `why`: what they find, hide and advise."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def codes(said):
 def test_why_names_every_pause(run, queue, worker):
     worker()
     job_id = put(queue, "send_welcome")
-    queue.pause(Scope.QUEUE, "default", "the provider is down")
-    queue.pause(Scope.TYPE, "send_welcome", "")
+    queue.operator.pause(Scope.QUEUE, "default", "the provider is down")
+    queue.operator.pause(Scope.TYPE, "send_welcome", "")
     said = run("why", job_id)
     assert said.code == 1
     assert "the provider is down" in said.out
@@ -192,7 +192,7 @@ def test_why_tells_of_jobs_under_way_and_of_lost_ones(run, queue, worker):
     job_id = put(queue, "send_welcome")
     claim = take_one(queue, types=TYPES)
     assert "It is running: attempt 1 of 3, on me" in run("why", job_id).out
-    queue.cancel([job_id])
+    queue.operator.cancel([job_id])
     assert "asked to stop" in run("why", job_id).out
     queue.extend([claim], timedelta(seconds=-100))
     said = run("why", job_id)
@@ -209,7 +209,7 @@ def test_why_tells_how_a_job_ended(run, queue, dead_letter):
     assert "after 1 attempt (attempts used up). Its last error: disk on fire" in said.out
     assert f"  manage.py jobqueue retry {dead}\n" in said.out
     done, gone = put_all(queue, draft("send_welcome"), draft("send_welcome"))
-    queue.cancel([gone])
+    queue.operator.cancel([gone])
     (claim,) = take(queue, types=TYPES)
     assert finish(queue, claim)
     assert (run("why", done).code, codes(run("why", done, "--json"))) == (0, ["completed"])

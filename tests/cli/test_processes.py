@@ -1,4 +1,4 @@
-"""Commands as a user runs them: real processes, real exit codes, a terminal that asks, and a pipe that does not."""
+"""Tests of commands in real processes: exit codes, questions on a terminal, and pipes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_terminal_is_asked_before_anything_is_destroyed(queue, alias, dead_let
     assert code == 0
     assert "1 of 1 jobs" in seen
     assert "1 job purged." in seen
-    assert queue.get(dead) is None
+    assert queue.jobs.get(dead) is None
 
 
 def test_a_terminal_gets_colours_and_a_table_that_fits(queue, alias, dead_letter):

@@ -1,4 +1,4 @@
-"""The reference names every verb and every option that the commands have."""
+"""Tests of the commands' reference, which must name every command and option."""
 
 from __future__ import annotations
 

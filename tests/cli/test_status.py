@@ -1,4 +1,4 @@
-"""`status` and `workers`: what they tell, and the exit codes a monitor reads."""
+"""Tests of `status` and `workers`: their output, and their exit codes for monitors."""
 
 from __future__ import annotations
 
@@ -85,9 +85,25 @@ def test_types_that_nobody_knows_are_named(run, queue, worker):
     assert (said.code, said.json["unserved_types"], said.json["unknown_types"]) == (1, [], ["nosuch"])
 
 
+def test_a_worker_of_another_queue_or_one_that_stops_takes_nothing(run, queue, worker):
+    put(queue, "greet", queue="images")
+    put(queue, "send_welcome")
+    worker("elsewhere", types=("greet", "send_welcome"), queues=("default",))
+    said = run("status", "--json")
+    assert (said.code, said.json["unserved_types"]) == (1, [])
+    assert [one["text"] for one in said.json["findings"]] == [
+        "no live worker takes jobs of the type greet from the queue images: 1 job wait"
+    ]
+    put(queue, "resize_image")
+    worker("leaving", types=("resize_image",), state=WorkerState.STOPPING)
+    said = run("status", "--json")
+    assert (said.code, said.json["unserved_types"]) == (1, ["resize_image"])
+    assert "the workers that know the type resize_image are stopping: its jobs wait" in run("status").out
+
+
 def test_what_is_paused_is_told_with_its_reason(run, queue):
-    queue.pause(Scope.QUEUE, "mail", "the provider is down")
-    queue.pause(Scope.TYPE, "resize_image", "")
+    queue.operator.pause(Scope.QUEUE, "mail", "the provider is down")
+    queue.operator.pause(Scope.TYPE, "resize_image", "")
     said = run("status")
     assert said.code == 0
     assert "the provider is down" in said.out

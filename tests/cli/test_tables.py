@@ -1,4 +1,4 @@
-"""Rows as text: what fits, what is cut, and what a program reads."""
+"""Tests of rows as text: widths, truncation, and output for programs."""
 
 from __future__ import annotations
 

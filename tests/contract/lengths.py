@@ -1,4 +1,4 @@
-"""How long the machines run: CI's share, or as many steps as JOBQUEUE_MACHINE_STEPS asks for."""
+"""The length of the state machines' runs: short in CI, or JOBQUEUE_MACHINE_STEPS steps."""
 
 from __future__ import annotations
 

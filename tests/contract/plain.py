@@ -1,4 +1,4 @@
-"""The queue in plain words: what docs/reference/statuses.md and the contract say, with nothing of any backend in it."""
+"""A plain model of the queue, after docs/reference/statuses.md and the contract, independent of any backend."""
 
 from __future__ import annotations
 

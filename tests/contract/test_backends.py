@@ -1,4 +1,4 @@
-"""The three backends pass the contract."""
+"""The contract, run against the three backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A claim that goes group by group reads before it locks: what came to be due later in between is not due any more."""
+"""Tests of a claim by groups, which reads before it locks: jobs postponed in between aren't taken."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connections
 
-from jobqueue.backends import postgresql_statements as statements
+from jobqueue.backends.postgresql import statements
 from jobqueue.models import Job
 from jobqueue.testing.contract.harness import draft, put, put_all, take, together
 from tests.conftest import make_sql_backend

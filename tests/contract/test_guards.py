@@ -1,4 +1,4 @@
-"""Each race of the contract fails once its guard is taken out; else it would prove nothing."""
+"""Tests of the contract's race tests: each must fail without its guard."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.models import QuerySet
 
-from jobqueue.backends import drafts, postgresql_statements, sql, sql_statements, sqlite, sqlite_statements
 from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
+from jobqueue.backends.memory.drafts import MemoryDrafts
+from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.postgresql import statements as postgresql_statements
+from jobqueue.backends.sql import drafts, settlements
+from jobqueue.backends.sql import statements as sql_statements
+from jobqueue.backends.sql.settlements import Settlements
+from jobqueue.backends.sqlite import SqliteBackend
+from jobqueue.backends.sqlite import statements as sqlite_statements
+from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.models import Job
 from jobqueue.records import Settled
 from jobqueue.testing import VirtualClock
@@ -59,12 +68,12 @@ class Without:
 
     def transaction(self):
         """SQLite's: each statement on its own, with SQLite's own waiting."""
-        self.monkeypatch.setattr(sqlite.SqliteBackend, "write", lambda _self: nullcontext())
-        self.monkeypatch.setattr(sqlite.SqliteBackend, "unit", lambda _self, work: work())
+        self.monkeypatch.setattr(SqliteSession, "write_transaction", lambda _self: nullcontext())
+        self.monkeypatch.setattr(SqliteSession, "retrying", lambda _self, work: work())
 
     def early_write(self):
         """SQLite's: the sweep's first statement is a write, and so waits for the lock before anything is read."""
-        self.monkeypatch.setattr(sqlite.SqliteBackend, "end_expired", lambda _self, _limit: ())
+        self.monkeypatch.setattr(SqliteLeases, "end_expired", lambda _self, _limit: ())
 
     def row_locks(self):
         self.monkeypatch.setattr(QuerySet, "select_for_update", lambda self, **_: self)
@@ -80,16 +89,16 @@ class Without:
 
     def completions_only(self):
         """Follow-up jobs are stored whatever became of the settlement they came with."""
-        settle = sql.SqlBackend.settle_and_remember
+        store = Settlements.store
 
         def follow_all(self, offers):
-            settled = settle(self, [one._replace(children=()) for one in offers])
+            settled = store(self, [one._replace(children=()) for one in offers])
             return Settled(settled.refused, self._follow([child for one in offers for child in one.children]))
 
-        self.monkeypatch.setattr(sql.SqlBackend, "settle_and_remember", follow_all)
+        self.monkeypatch.setattr(Settlements, "store", follow_all)
 
     def key_order(self):
-        for module in (drafts, sql):
+        for module in (drafts, settlements):
             self.monkeypatch.setattr(module, "sorted", lambda items, key=None: list(items), raising=False)
 
 
@@ -227,15 +236,15 @@ def test_one_key_makes_two_jobs_without_the_unique_index(race, without_unique_ke
 
 
 MEMORY_MUTANTS = {
-    "sweep_settle": ("_held", lambda self, claim: self._rows.get(claim.id)),
-    "same_key_twice": ("_holder", lambda self, draft: None),
-    "pause_claim": ("pause", lambda self, *args: True),
+    "sweep_settle": (MemoryBackend, "_held", lambda self, claim: self._tables.jobs.get(claim.id)),
+    "same_key_twice": (MemoryDrafts, "_holder", lambda self, draft: None),
+    "pause_claim": (MemoryOperator, "pause", lambda self, *args: True),
 }
 
 
 @pytest.mark.parametrize("name", MEMORY_MUTANTS)
 def test_a_race_fails_in_memory_without_its_guard(race, monkeypatch, name):
-    monkeypatch.setattr(MemoryBackend, *MEMORY_MUTANTS[name])
+    monkeypatch.setattr(*MEMORY_MUTANTS[name])
     with pytest.raises(AssertionError):
         race("memory", name)
 
@@ -295,7 +304,7 @@ def test_follow_up_jobs_of_what_is_not_completed_are_stored_in_memory_without_th
 
 
 def test_a_late_report_is_believed_in_memory_without_its_guard(promise, monkeypatch):
-    monkeypatch.setattr(MemoryBackend, "_held", lambda self, claim: self._rows.get(claim.id))
+    monkeypatch.setattr(MemoryBackend, "_held", lambda self, claim: self._tables.jobs.get(claim.id))
     with pytest.raises(AssertionError):
         promise("memory", "a_report_of_a_stranger_changes_nothing", change={"owner": "you"})
 
@@ -319,6 +328,6 @@ def test_an_atomic_attempt_waits_for_the_write_lock_whatever_the_settings(promis
 
 @pytest.mark.parametrize("name", ATTEMPT_RACES)
 def test_an_atomic_attempt_fails_on_sqlite_without_waiting_for_the_write_lock(promise, deferred, monkeypatch, name):
-    monkeypatch.setattr(sqlite.SqliteBackend, "atomic_attempt", Backend.atomic_attempt)
+    monkeypatch.setattr(SqliteBackend, "atomic_attempt", Backend.atomic_attempt)
     with pytest.raises(OperationalError):
         promise("default", name)

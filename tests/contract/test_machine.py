@@ -1,4 +1,4 @@
-"""Any sequence of verbs leads to the same rows on every backend, by moves of the table, with fences that only grow."""
+"""Tests of random sequences of actions: the same rows on every backend, legal moves, and growing fences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.errors import IdempotencyMismatch
 from jobqueue.ids import new_id
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed, released
 from jobqueue.records import Again, Alone, Dead, Draft, Later, Scope, Stopped
 from jobqueue.states import MOVES
@@ -141,7 +141,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def sweep(self):
         def sweep(backend):
-            looks = [backend.sweep(settle_expired) for _ in range(2)]
+            looks = [backend.sweep(settle_overdue) for _ in range(2)]
             ended = {one for look in looks for one in look.ended}
             return ended, {job_id for look in looks for job_id in look.expired}
 
@@ -150,15 +150,15 @@ class Machine(RuleBasedStateMachine):
     @rule(verb=st.sampled_from(["retry", "cancel", "purge"]), ids=st.lists(jobs, min_size=1, max_size=3, unique=True))
     def operate(self, verb, ids):
         def operate(backend):
-            handled = getattr(backend, verb)(ids)
+            handled = getattr(backend.operator, verb)(ids)
             return set(handled.done), set(handled.refused)
 
         self.both(operate)
 
     @rule(verb=st.sampled_from(["pause", "resume"]), name=TYPES | QUEUES, scope=st.sampled_from(Scope))
     def pause(self, verb, name, scope):
-        self.both(lambda backend: getattr(backend, verb)(scope, name))
-        self.both(lambda backend: backend.pauses())
+        self.both(lambda backend: getattr(backend.operator, verb)(scope, name))
+        self.both(lambda backend: backend.operator.pauses())
 
     @invariant()
     def rows_are_the_same_and_moved_by_the_table(self):
@@ -169,7 +169,7 @@ class Machine(RuleBasedStateMachine):
             lambda backend: {
                 job_id: replace(row, updated_at=epoch)
                 for job_id in self.ids
-                if (row := backend.get(job_id)) is not None
+                if (row := backend.jobs.get(job_id)) is not None
             }
         )
         for job_id, row in rows.items():
@@ -181,7 +181,7 @@ class Machine(RuleBasedStateMachine):
             assert (row.lease_owner is not None) == (row.status == "in_progress")
             assert len({past.fence for past in row.history}) == len(row.history)
         self.before = rows
-        self.both(lambda backend: backend.stats())
+        self.both(lambda backend: backend.jobs.stats())
 
 
 @pytest.mark.timeout(600)  # on a failure, shrinking takes up to five minutes of it

@@ -1,4 +1,4 @@
-"""Any sequence of verbs does on each backend what the plain queue says, whoever offers what, wherever the clock goes.
+"""Tests of random sequences of actions on each backend against the plain model.
 
 CI's share is a thousand steps on each backend. For a long run:
 
@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.errors import IdempotencyMismatch, LeaseLost
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed, released
 from jobqueue.records import Again, Alone, ClaimRequest, Dead, Draft, Filter, Later, Progress, Scope, Stopped
 from jobqueue.testing import VirtualClock
@@ -220,7 +220,7 @@ class PlainMachine(RuleBasedStateMachine):
     @rule()
     def sweep(self):
         ended, late = self.plain.sweep()
-        looks = [self.backend.sweep(settle_expired) for _ in range(2)]
+        looks = [self.backend.sweep(settle_overdue) for _ in range(2)]
         assert {one.claim for look in looks for one in look.ended} == ended
         assert {job_id for look in looks for job_id in look.expired} == late
 
@@ -239,7 +239,7 @@ class PlainMachine(RuleBasedStateMachine):
     def operate(self, verb, some):
         ids = sorted({draft.id for draft in some})
         expected = {job_id: getattr(self.plain, verb)(job_id) for job_id in ids}
-        handled = getattr(self.backend, verb)(ids)
+        handled = getattr(self.backend.operator, verb)(ids)
         assert set(handled.done) == {job_id for job_id, done in expected.items() if done}
         assert {one.id for one in handled.refused} == {job_id for job_id, done in expected.items() if not done}
         self.purged |= set(handled.done) if verb == "purge" else set()
@@ -247,19 +247,21 @@ class PlainMachine(RuleBasedStateMachine):
     @rule(verb=st.sampled_from(["pause", "resume"]), scope=st.sampled_from(Scope), name=TYPES | QUEUES)
     def pause(self, verb, scope, name):
         was = (scope.value, name) in self.plain.paused
-        assert getattr(self.backend, verb)(scope, name) is (was is (verb == "resume"))
+        assert getattr(self.backend.operator, verb)(scope, name) is (was is (verb == "resume"))
         getattr(self.plain.paused, "add" if verb == "pause" else "discard")((scope.value, name))
 
     @invariant()
     def every_row_is_as_the_plain_queue_has_it(self):
         if hasattr(self, "backend"):
-            rows = {row.id: _read(replace(row, history=())) for row in self.backend.find(Filter(), limit=self.made + 1)}
+            rows = {
+                row.id: _read(replace(row, history=())) for row in self.backend.jobs.find(Filter(), limit=self.made + 1)
+            }
             assert rows == {job_id: _expected(replace(job, past=[])) for job_id, job in self.plain.jobs.items()}
 
     def teardown(self):
         """And every history, in the end."""
         if hasattr(self, "backend"):
-            assert {job_id: _read(self.backend.get(job_id)) for job_id in self.plain.jobs} == {
+            assert {job_id: _read(self.backend.jobs.get(job_id)) for job_id in self.plain.jobs} == {
                 job_id: _expected(job) for job_id, job in self.plain.jobs.items()
             }
 

@@ -1,4 +1,4 @@
-"""How the tests of the jobs that come with the queue run them: here, or by a real worker."""
+"""Fixtures of the contrib apps' tests, which run jobs in this process or with a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real SMTP server, as small as one can be: it takes messages, or refuses them as it was told to."""
+"""A minimal real SMTP server, which accepts or refuses messages as told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real HTTP server that webhooks are sent to: it says what it was told to say, and remembers what it was sent."""
+"""A real HTTP server for webhooks, which answers as told and records requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``manage.py check`` says of the jobs that come with the queue."""
+"""Tests of the contrib apps' system checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands as jobs: only those that are allowed, with what they wrote; and typed ones that are put off."""
+"""Tests of commands as jobs: only allowed ones run, with their output; typed ones can be enqueued."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_by_default_none_is_allowed(settings):
 
 
 def test_arguments_it_does_not_take_are_no_reason_for_another_attempt(allowed, settings):
-    with pytest.raises(Discard, match=r"(?s)does not take.*--nonsense"):
+    with pytest.raises(Discard, match=r"(?s)does not accept.*--nonsense"):
         run("--nonsense")
     with pytest.raises(Discard, match="--times"):
         run("--times", "many")
@@ -77,7 +77,7 @@ def test_arguments_it_does_not_take_are_no_reason_for_another_attempt(allowed, s
 
 
 def test_a_failure_is_told_with_its_code_and_the_output(allowed):
-    with pytest.raises(CommandError, match=r"(?s)'tally' failed with exit code 4: out of ink\n.*ended so:\na$"):
+    with pytest.raises(CommandError, match=r"(?s)'tally' failed with exit code 4: out of ink\n.*its output:\na$"):
         run("a", "--fail", "out of ink")
     with pytest.raises(CommandFailed, match=r"(?s)failed with exit code 7\.\n.*\na$"):
         run("a", "--exit", "7")
@@ -157,7 +157,7 @@ def test_what_cannot_be_enqueued_is_told_at_once(type_it, alias, configure, caps
 def test_called_by_code_it_runs_at_once_whatever_the_environment_says(allowed, monkeypatch):
     monkeypatch.setenv("JOBQUEUE_ASYNC", "1")
     assert run("a")["output"] == "a\n"
-    with pytest.raises(CommandError, match="in code"):
+    with pytest.raises(CommandError, match="In code"):
         call_command("tally", "--async")
 
 

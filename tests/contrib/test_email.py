@@ -1,4 +1,4 @@
-"""E-mail through the queue: what is handed in is what is sent, once the caller has committed."""
+"""Tests of e-mail through the queue: sent unchanged after the caller's commit."""
 
 from __future__ import annotations
 

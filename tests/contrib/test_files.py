@@ -1,4 +1,4 @@
-"""Jobs that make and remove files, on a real disk: whole, the same twice, and never outside their root."""
+"""Tests of file jobs on a real disk: complete files, idempotent, and never outside the root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconciliation: what completed jobs left is compared with what is there, and only the last word counts."""
+"""Tests of reconciliation: the last completed job of each subject is compared with the world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from jobqueue import backends, job
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.settling import completed
-from jobqueue.reconciling import comparing, reconcile
+from jobqueue.reconcile import comparison, reconcile
 from jobqueue.testing.contract.harness import put, settle, take_one
 from tests.cli.conftest import run
 
@@ -71,9 +71,7 @@ def test_each_discrepancy_is_told_and_nothing_is_mended(done, root, run):
     assert said.code == 1
     lines = said.out.splitlines()
     assert [line.split()[0] for line in lines] == ids
-    for line, words in zip(
-        lines, ("is missing", "has other content", "is not what was", "is there again"), strict=True
-    ):
+    for line, words in zip(lines, ("is missing", "has other content", "is not what was", "exists again"), strict=True):
         assert words in line
     assert sorted(path.name for path in root.iterdir()) == ["back", "changed", "link"]
     told = run("reconcile", "--type", "delete_file", "--json")
@@ -107,7 +105,7 @@ def test_what_is_in_motion_is_left_out(done, begun, run):
 
 
 def test_more_jobs_than_one_page(done, root, monkeypatch):
-    monkeypatch.setattr(comparing, "PAGE", 10)
+    monkeypatch.setattr(comparison, "PAGE", 10)
     for number in range(50):
         done("create_file", path=f"{number % 25}", content=f"{number}")
     for number in range(25):

@@ -1,4 +1,4 @@
-"""What leaves the house: to which addresses, for how long, and how much of an answer is listened to."""
+"""Tests of outgoing requests: their addresses, their time limit, and the bounds of the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.webhooks import sending
-from jobqueue.contrib.webhooks.addresses import Refused, permitted, target_of
+from jobqueue.contrib.webhooks.addresses import AddressRefused, permitted, target_of
 from jobqueue.contrib.webhooks.sending import Unreachable, post
 from tests.contrib.receiver import drip_body, drip_headers, flood, hang_up, raw, receiving
 
@@ -51,18 +51,18 @@ def receiver():
 
 @pytest.mark.parametrize("url", NO_URLS)
 def test_such_a_url_is_refused(url):
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         target_of(url)
 
 
 def test_only_public_addresses_are_connected_to():
     secure, plain = target_of("https://a.example/"), target_of("http://a.example/")
     for address in PRIVATE:
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             permitted(secure, [], lambda *_, address=address: [address])
     for address in PUBLIC:
         assert permitted(secure, [], lambda *_, address=address: [address]) == [address]
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             permitted(plain, [], lambda *_, address=address: [address])
     assert permitted(secure, [], lambda *_: [*PRIVATE, *PUBLIC]) == list(PUBLIC)
     allowed = permitted(plain, ["10.0.0.0/8", "fc00::/7"], lambda *_: [*PRIVATE, *PUBLIC])
@@ -71,7 +71,7 @@ def test_only_public_addresses_are_connected_to():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.1", "localhost"])
 def test_however_the_loopback_is_written_it_is_refused(host, receiver):
-    with pytest.raises((Refused, Unreachable)):
+    with pytest.raises((AddressRefused, Unreachable)):
         deliver(receiver.url(host=host), networks=[])
     assert receiver.requests == []
 
@@ -85,7 +85,7 @@ def test_a_name_that_changes_its_mind_changes_nothing():
         assert next(answers) == ["127.0.0.1"]  # it was asked once
         assert (len(good.requests), len(bad.requests)) == (1, 0)
         assert good.requests[0].headers["Host"] == f"rebinding.example:{good.port}"
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             deliver(url, networks=["127.0.0.2/32"], ask=lambda *_: ["127.0.0.1"])
         assert bad.requests == []
 

@@ -1,4 +1,4 @@
-"""Settings of a worker that sends e-mail: to a server of the test's."""
+"""Settings of a worker that sends e-mail to the test's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the demo's tests run it: in a process of its own, on a database of its own."""
+"""Fixtures of the demo's tests: a process and a database of its own."""
 
 from __future__ import annotations
 

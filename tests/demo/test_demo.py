@@ -1,4 +1,4 @@
-"""``manage.py demo``, run for real: what it says against what the tables hold."""
+"""Tests of ``manage.py demo``: its output against the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the demo ends when something is wrong: sums that do not add up, a Ctrl-C, a database that is none."""
+"""Tests of the demo's failures: wrong totals, Ctrl-C, an unusable database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_sums_that_do_not_add_up_are_an_error(file):
     code, out, err = file.demo()
     assert code == 1
     assert "The sums do not add up." in err
-    assert "1 accepted jobs are not in the table any more." in err
+    assert "1 accepted jobs are no longer in the table." in err
     assert "20 jobs are queued: neither completed nor dead letters." in err
     assert "   21  lost" in out
     assert "The sums add up." not in out
@@ -86,7 +86,7 @@ def test_an_interruption_ends_the_worker_too_and_loses_nothing(tmp_path, number)
             demo.send_signal(number)
             _, err = demo.communicate(timeout=60)
             assert demo.returncode == 130
-            assert err.strip() == "Interrupted. The worker has ended too; jobs that had not ended wait in the database."
+            assert err.strip() == "Interrupted. The worker has ended too; unfinished jobs wait in the database."
             assert not is_alive(worker)
             statuses = dict(connection.execute("SELECT status, count(*) FROM job_queue GROUP BY status").fetchall())
             [(parents,)] = connection.execute(
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_database_is_one_sentence(file, tmp_path):
     letter.write_text("Dear all, " * 100)
     code, _, err = file.run([*MANAGE, "demo", "--database", str(letter)])
     assert code == 1
-    assert err == "CommandError: The database did not do as it was asked: file is not a database\n"
+    assert err == "CommandError: The database failed: file is not a database\n"
     assert letter.read_text() == "Dear all, " * 100
 
 

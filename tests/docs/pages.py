@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what can be read from them."""
+"""The pages of the documentation, and what tests read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md leads to what there is: each link to a file or a heading, each name to a definition in its file."""
+"""Tests of ARCHITECTURE.md: each link leads to a file or heading, each name to a definition in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two pages, done to the letter in the project that Django's own ``startproject`` makes."""
+"""Tests of two pages, whose steps are followed in a project made by Django's ``startproject``."""
 
 from __future__ import annotations
 

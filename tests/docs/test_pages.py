@@ -1,4 +1,4 @@
-"""What pages show is true: their code compiles and names what exists, their commands can be typed, their links lead."""
+"""Tests of the pages: code compiles and names what exists, commands parse, links lead somewhere."""
 
 from __future__ import annotations
 

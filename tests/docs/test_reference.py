@@ -1,4 +1,4 @@
-"""The reference names everything there is, and nothing there is not."""
+"""Tests of the reference, which must name everything that exists and nothing else."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from django.dispatch import Signal
 import jobqueue
 from jobqueue import api, conf, errors, signals
 from jobqueue.backends.base import Backend
+from jobqueue.backends.ports import ErrorReader, JobReader, Metrics, Operator, WorkerRegistry
 from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
-from jobqueue.handlers.declared import _OF_ONE_JOB
+from jobqueue.handlers.job_options import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES
 from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
 from jobqueue.observe import logs
@@ -54,7 +55,7 @@ def test_every_setting_is_described_with_its_default():
 
 
 def test_every_check_is_described():
-    sources = [path.read_text() for path in PACKAGE.rglob("*checks.py")]
+    sources = [path.read_text() for pattern in ("*checks.py", "checks/*.py") for path in PACKAGE.rglob(pattern)]
     known = {found for source in sources for found in re.findall(r'"(jobqueue\w*\.[EW]\d{3})"', source)}
     assert (
         set(re.findall(r"^### `(jobqueue\w*\.\w+)`", text("reference/settings-and-checks.md"), re.MULTILINE)) == known
@@ -79,11 +80,11 @@ def test_every_ending_is_described():
 def test_every_end_reason_is_described():
     given = (
         r"""(?:Dead|Stopped)\("([a-z ]+)"\)|_decision\(held, "([a-z ]+)"\)|attempt, "([a-z ]+)"|end_reason = '(\w+)'"""
+        r"""|end_reason="(\w+)"|"end_reason": "'(\w+)'\""""
         r"""|"end_reason": "([\w -]+)"|REASON = "([a-z]+)\""""
     )
-    code = "".join(
-        path.read_text() for room in ("policy", "worker", "backends") for path in (PACKAGE / room).rglob("*.py")
-    )
+    rooms = ("policy", "worker", "backends", "relay")
+    code = "".join(path.read_text() for room in rooms for path in (PACKAGE / room).rglob("*.py"))
     known = {reason for found in re.findall(given, code) for reason in found if reason}
     assert quoted(rows("reference/statuses.md", "End reasons")) == known
 
@@ -154,8 +155,17 @@ def test_every_column_and_index_is_in_the_model(model):
 def test_every_verb_of_a_backend_is_in_its_contract():
     page = text("explanation/backend-contract.md")
     verbs = {name for name, value in vars(Backend).items() if callable(value) and not name.startswith("_")}
-    told_elsewhere = {"atomic", "in_atomic", "on_commit", "resume", "pauses", "get", "listen", "wake", "pause"}
+    told_elsewhere = {"atomic", "in_atomic", "on_commit", "listen", "wake"}
     assert {name for name in verbs - told_elsewhere if f"`{name}`" not in page} == set()
+    ports = {
+        "jobs": JobReader,
+        "operator": Operator,
+        "metrics": Metrics,
+        "workers": WorkerRegistry,
+        "errors": ErrorReader,
+    }
+    verbs = {f"{port}.{name}" for port, kind in ports.items() for name in vars(kind) if not name.startswith("_")}
+    assert {name for name in verbs - {"jobs.get"} if f"`{name}`" not in page} == set()
 
 
 def test_every_test_that_the_contract_names_is_there():

@@ -1,4 +1,4 @@
-"""The tutorial, done as its reader would: its files are written, its commands run, its output compared."""
+"""Tests of the tutorial: its files are written, its commands run, and its output compared."""
 
 from __future__ import annotations
 

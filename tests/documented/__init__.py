@@ -1,1 +1,1 @@
-"""A small project as a newcomer has it, tested as the documentation says, in processes of its own."""
+"""A small project, tested in processes of its own as the documentation says."""

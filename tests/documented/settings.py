@@ -1,4 +1,4 @@
-"""What startproject makes, with the queue; the database is the test's."""
+"""The settings that startproject makes, with the queue and the test's database."""
 
 from __future__ import annotations
 

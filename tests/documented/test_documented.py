@@ -1,4 +1,4 @@
-"""Testing as docs/how-to/testing.md says, on the databases that Django makes for tests."""
+"""Tests of docs/how-to/testing.md, on the databases that Django makes for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests as a project writes them; ``test_documented`` runs them by ``manage.py test``."""
+"""Tests as a project writes them, which ``test_documented`` runs with ``manage.py test``."""
 
 from __future__ import annotations
 

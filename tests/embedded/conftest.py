@@ -1,4 +1,4 @@
-"""Web processes in which a worker is embedded."""
+"""Fixtures of the embedded worker's tests: web processes."""
 
 from __future__ import annotations
 

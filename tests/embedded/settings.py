@@ -1,4 +1,4 @@
-"""Settings of the web processes that tests start: a worker is embedded in them."""
+"""Settings of the web processes that tests start, with an embedded worker."""
 
 from __future__ import annotations
 

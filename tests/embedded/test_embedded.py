@@ -1,4 +1,4 @@
-"""Where no worker is embedded: in tests, and where it is not asked for or cannot be."""
+"""Tests of processes without an embedded worker: test runs, and those that don't want or can't have one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from jobqueue import runtime
-from jobqueue.backends.sqlite_checks import WAL_RESET_FIXED
 from jobqueue.checks import EMBEDDING, check_settings
+from jobqueue.checks.sqlite import WAL_RESET_FIXED
 from jobqueue.worker import embedded
 from tests.worker.harness import until
 
@@ -109,7 +109,7 @@ def keep(settings, tmp_path, queue):
     yield start
     for keeper in started:
         keeper.stop()
-        keeper._let_go()  # as in a fork: none of it stays for the tests to come
+        keeper._forget_in_child()  # as in a fork: none of it stays for the tests to come
 
 
 def test_who_waits_for_a_turn_ends_when_told_and_holds_up_no_green_thread(keep):

@@ -1,4 +1,4 @@
-"""A worker embedded in real web servers: one of it, whatever they fork, reload or lose; and it ends with them."""
+"""Tests of a worker embedded in real web servers: one worker through forks, reloads and crashes, to the end."""
 
 from __future__ import annotations
 

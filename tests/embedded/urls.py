@@ -1,4 +1,4 @@
-"""One view: it enqueues a job, and says which."""
+"""One view, which enqueues a job and returns its id."""
 
 from __future__ import annotations
 

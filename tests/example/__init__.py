@@ -1,1 +1,1 @@
-"""The example project, as a newcomer runs it: its own settings, a web server, a worker."""
+"""Tests of the example project with its own settings, a web server and a worker."""

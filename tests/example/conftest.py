@@ -1,4 +1,4 @@
-"""The example project on each database in turn: migrated once, and copied for each module of tests."""
+"""Fixtures of the example project on each database, migrated once and copied for each test module."""
 
 from __future__ import annotations
 

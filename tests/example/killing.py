@@ -1,4 +1,4 @@
-"""Ports that kill the process they run in: after the step that a learning names in its text, and once for each."""
+"""Ports that kill their process once after the step that a learning's text names."""
 
 from __future__ import annotations
 

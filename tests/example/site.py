@@ -1,4 +1,4 @@
-"""The example project on a database of its own, with real processes: ``manage.py``, gunicorn and ``runworker``."""
+"""The example project on a database of its own, in real processes: ``manage.py``, gunicorn and ``runworker``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline's pages in the admin: they show it, lead to the jobs, and let nobody change it."""
+"""Tests of the pipeline's admin: pages are complete, link to jobs, and are read-only."""
 
 from __future__ import annotations
 

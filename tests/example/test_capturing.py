@@ -1,4 +1,4 @@
-"""Events out of the ordinary: nothing but private data, of which all goes; and the id of what was deleted."""
+"""Tests of unusual events: those with nothing but private data, and ids of deleted conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chores by a real worker on both databases, with a local imitation of AWS; twice, for each may run twice."""
+"""Tests of the chores with a real worker on both databases and a local AWS, each run twice."""
 
 from __future__ import annotations
 

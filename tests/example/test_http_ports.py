@@ -1,4 +1,4 @@
-"""The ports that speak HTTP, against servers that speak their protocols; then the whole pipeline through them."""
+"""Tests of the HTTP ports against local servers, alone and in the whole pipeline."""
 
 from __future__ import annotations
 

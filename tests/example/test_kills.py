@@ -1,4 +1,4 @@
-"""``mine_upload`` is killed after each of its steps, and goes on: one upload and one transaction for each learning."""
+"""Tests of ``mine_upload`` killed after each step: one upload and one transaction for each learning."""
 
 from __future__ import annotations
 

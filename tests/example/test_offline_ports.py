@@ -1,4 +1,4 @@
-"""The ports that need no network: addresses as IPFS makes them, a ledger nobody alters unseen, keys by reference."""
+"""Tests of the offline ports: addresses as in IPFS, a tamper-evident ledger, keys by reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an event over HTTP to a confirmed upload, through a real web server and a real worker, on both databases."""
+"""Tests of the pipeline from an HTTP event to a confirmed upload, with a real web server and worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upload does where the chain does not play along: a number taken elsewhere, no block yet, a contract's no."""
+"""Tests of uploads on an uncooperative chain: a taken number, no block yet, a contract that refuses."""
 
 from __future__ import annotations
 

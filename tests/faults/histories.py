@@ -1,4 +1,4 @@
-"""Histories for the checker: what a queue that keeps its promises leaves behind, by the dice; and how to spoil one."""
+"""Random histories for the checker, correct ones and spoilt ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accounting finds what it is there to find: each broken promise in a history that is otherwise sound."""
+"""Tests of the accounting: it finds each broken promise in an otherwise correct history."""
 
 from __future__ import annotations
 

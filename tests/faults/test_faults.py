@@ -1,4 +1,4 @@
-"""Faults of the catalogue, for some seconds: after each of them every job is accounted for.
+"""Tests of faults from the catalogue, for a few seconds each: afterwards every job is accounted for.
 
 Some of them always, those by which a change is most likely to be caught; all with ``JOBQUEUE_TEST_FAULTS=all``.
 """

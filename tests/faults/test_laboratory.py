@@ -1,4 +1,4 @@
-"""The laboratory finds what is broken, says what it could not try, and its command tells all of it."""
+"""Tests of the laboratory: it finds broken promises, and reports these and what it could not try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line through measurements: what grows is found, and noise is told apart from growth."""
+"""Tests of trend lines: growth is found and distinguished from noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spin, the model checker."""
+"""The model checker Spin."""
 
 from __future__ import annotations
 

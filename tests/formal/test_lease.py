@@ -1,4 +1,4 @@
-"""The model of claim, lease, sweep and fence keeps its promises in every order of steps, and without a guard it fails.
+"""Tests of the formal model of claim, lease, sweep and fence: correct in every order, and wrong without a guard.
 
 It follows the statements by hand: who changes what one of them asks of a row changes lease.pml too.
 """

@@ -1,4 +1,4 @@
-"""Real processes that enqueue at the same moment."""
+"""Tests of real processes that enqueue at the same moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An outbox in each database in turn, and the other one as the shared database."""
+"""Fixtures of the relay's tests: an outbox in each database, with the other one as the shared database."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from django.db import connections
 
 from jobqueue import backends
 from jobqueue.models import Job
+from jobqueue.relay.runner import RelayRunner
 from jobqueue.worker.options import WorkerOptions
-from jobqueue.worker.relaying import Relaying
 from tests.conftest import TABLES
 from tests.worker.conftest import ledger as ledger  # the fixture
 from tests.worker.test_database_trouble import server as server
@@ -28,7 +28,7 @@ class Ways:
 
     def relaying(self, **options):
         """Make a relay that ends when nothing waits."""
-        return Relaying(backends.current(), self.shared, WorkerOptions(drain=True, **options))
+        return RelayRunner(backends.current(), self.shared, WorkerOptions(drain=True, **options))
 
     def relay(self):
         """Relay what there is; return the exit status."""

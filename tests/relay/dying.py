@@ -1,4 +1,4 @@
-"""A relay that is killed at a point of its way, again and again; what is found after each death goes to stdout.
+"""A relay that is repeatedly killed at a given point, with its findings on stdout.
 
     python -m tests.relay.dying LOCAL SHARED
 
@@ -59,10 +59,10 @@ def _send(point: str = "") -> int:
 
 def _relay(point: str) -> NoReturn:
     from jobqueue import backends
-    from jobqueue.backends.intake import Intake
-    from jobqueue.backends.outbox import Outbox
+    from jobqueue.relay.intake import Intake
+    from jobqueue.relay.outbox import Outbox
+    from jobqueue.relay.runner import RelayRunner
     from jobqueue.worker.options import WorkerOptions
-    from jobqueue.worker.relaying import Relaying
 
     if point:
         when, name = point.split()
@@ -71,7 +71,7 @@ def _relay(point: str) -> NoReturn:
         setattr(found, verb, _dies(name, when)(getattr(found, verb)))
     status = 70
     try:
-        status = Relaying(backends.current(), backends.shared(), WorkerOptions(drain=True)).run()
+        status = RelayRunner(backends.current(), backends.shared(), WorkerOptions(drain=True)).run()
     finally:
         os._exit(status)
 

@@ -1,4 +1,4 @@
-"""A relay that dies, wherever it is: each job arrives, in order, and never again, even if it is gone over there."""
+"""Tests of a relay that dies at any point: each job arrives once, in order, even if it was purged there."""
 
 from __future__ import annotations
 

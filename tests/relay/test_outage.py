@@ -1,4 +1,4 @@
-"""A shared database that goes away and comes back, with real processes: everything accepted arrives once, in order."""
+"""Tests of a shared database that fails and recovers, with real processes: all jobs arrive once, in order."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django.core.management import call_command
 from django.db import connections
 
 import jobqueue
-from jobqueue.backends.intake import Intake
-from jobqueue.backends.outbox import Outbox
 from jobqueue.models import Job
+from jobqueue.relay.intake import Intake
+from jobqueue.relay.outbox import Outbox
 from tests.app.worker_jobs import note_run
 from tests.worker.harness import WorkerProcess, database_of, until
 

@@ -1,4 +1,4 @@
-"""What a relay does with each job: it arrives once, as it was, in order; or it stays, with the reason."""
+"""Tests of the relay: each job arrives once, unchanged and in order, or stays with the reason."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from django.http import QueryDict
 import jobqueue
 from jobqueue import backends
 from jobqueue.admin.dashboard.snapshot import Asked, look
-from jobqueue.admin.dashboard.warnings import findings
-from jobqueue.backends.intake import Intake
-from jobqueue.backends.outbox import Outbox
+from jobqueue.admin.dashboard.warnings import warnings
 from jobqueue.errors import RelayInCircle
 from jobqueue.models import Attempt, Job, Relay
 from jobqueue.records import Ending
-from jobqueue.worker.relaying import AT_ONCE
+from jobqueue.relay.intake import Intake
+from jobqueue.relay.outbox import Outbox
+from jobqueue.relay.runner import AT_ONCE
 from tests.app.jobs import anything, resize_image, send_welcome
 from tests.relay.conftest import Ways
 
@@ -96,18 +96,18 @@ def test_a_job_that_is_refused_holds_nobody_up_and_can_be_put_back(ways):
     finally:
         with connections[ways.there].cursor() as cursor:
             cursor.execute("DROP INDEX only_one_tenant")
-    backends.current().retry([bad.id])
+    backends.current().operator.retry([bad.id])
     assert ways.relay() == 0
     assert ways.arrived() == [first.id, bad.id, last.id]
     assert ways.waiting() == []
 
 
 def test_who_is_cancelled_on_the_way_is_cancelled_over_there(ways):
-    outbox = Outbox(backends.current())
+    outbox = Outbox(backends.current().session)
     early, late, other = (send_welcome.enqueue(n) for n in range(3))
-    backends.current().cancel([early.id])
+    backends.current().operator.cancel([early.id])
     outbox.take(AT_ONCE)
-    backends.current().cancel([late.id])
+    backends.current().operator.cancel([late.id])
     assert ways.relay() == 0
     assert ways.arrived() == [late.id, other.id]
     assert jobqueue.get(late.id).end_reason == "cancelled"
@@ -115,10 +115,10 @@ def test_who_is_cancelled_on_the_way_is_cancelled_over_there(ways):
 
 
 def test_a_wish_that_comes_at_the_last_moment_keeps_the_job_here_until_it_is_passed_on(ways):
-    outbox, intake = Outbox(backends.current()), Intake(ways.shared)
+    outbox, intake = Outbox(backends.current().session), Intake(ways.shared.session)
     receipt = send_welcome.enqueue(1)
     batch, refused = intake.receive(outbox.source(), lambda: outbox.take(AT_ONCE))
-    backends.current().cancel([receipt.id])
+    backends.current().operator.cancel([receipt.id])
     outbox.close(batch, refused, asked=[])
     assert ways.waiting() == [(receipt.id, "in_progress")]
     assert ways.relay() == 0
@@ -127,7 +127,7 @@ def test_a_wish_that_comes_at_the_last_moment_keeps_the_job_here_until_it_is_pas
 
 
 def test_relays_of_one_outbox_take_turns(ways):
-    outbox, intake = Outbox(backends.current()), Intake(ways.shared)
+    outbox, intake = Outbox(backends.current().session), Intake(ways.shared.session)
     ids = [send_welcome.enqueue(n).id for n in range(3)]
     source, is_in, may_go, seen = outbox.source(), threading.Event(), threading.Event(), []
 
@@ -155,7 +155,7 @@ def test_relays_of_one_outbox_take_turns(ways):
 
 
 def test_one_batch_is_on_its_way_also_where_a_relay_that_lost_its_turn_takes(ways):
-    outbox, seen = Outbox(backends.current()), []
+    outbox, seen = Outbox(backends.current().session), []
     outbox.source()
     send_welcome.enqueue_many([{"user_id": n} for n in range(4)])
 
@@ -173,8 +173,8 @@ def test_one_batch_is_on_its_way_also_where_a_relay_that_lost_its_turn_takes(way
 
 
 def test_sources_are_told_apart_and_kept(ways):
-    source = Outbox(backends.current()).source()
-    assert Outbox(backends.current()).source() == source
+    source = Outbox(backends.current().session).source()
+    assert Outbox(backends.current().session).source() == source
     send_welcome.enqueue(1)
     ways.relay()
     assert list(Relay.objects.using(ways.there).values_list("source", "is_own")) == [(source, False)]
@@ -193,8 +193,8 @@ def test_why_says_that_it_waits_for_the_relay(ways, capsys):
 
 def test_status_tells_what_waits_and_why(ways, capsys):
     send_welcome.enqueue(1)
-    Outbox(backends.current()).source()
-    Outbox(backends.current()).lost("no route")
+    Outbox(backends.current().session).source()
+    Outbox(backends.current().session).lost("no route")
     with pytest.raises(SystemExit) as ended:
         call_command("jobqueue", "status")
     text = capsys.readouterr().out
@@ -202,11 +202,25 @@ def test_status_tells_what_waits_and_why(ways, capsys):
     assert "1 job still to be relayed" in text
     assert "has been out of reach for" in text
     assert "no route" in text
-    (found,) = findings(look(Asked.of(QueryDict())), lambda *_, **__: "")
+    (found,) = warnings(look(Asked.of(QueryDict())).health, lambda *_, **__: "")
     assert "1 job waits to be relayed" in found.text
     ways.relay()
     call_command("jobqueue", "status")
     assert "no route" not in capsys.readouterr().out
+
+
+def test_jobs_that_nobody_relays_are_told_of_by_status_and_dashboard(ways, capsys):
+    receipt = send_welcome.enqueue(1)
+    call_command("jobqueue", "status")
+    assert warnings(look(Asked.of(QueryDict())).health, lambda *_, **__: "") == []
+    since = backends.current().now() - timedelta(minutes=5)
+    Job.objects.using(ways.here).filter(pk=receipt.id).update(created_at=since)
+    with pytest.raises(SystemExit) as ended:
+        call_command("jobqueue", "status")
+    assert ended.value.code == 1
+    assert "is a worker up that relays them?" in capsys.readouterr().out
+    (found,) = warnings(look(Asked.of(QueryDict())).health, lambda *_, **__: "")
+    assert found.text == "1 job has waited for 5\N{NO-BREAK SPACE}minutes to be relayed: is a worker up that relays it?"
 
 
 def test_a_clock_that_runs_ahead_delays_nothing_that_was_due_at_once(ways):

@@ -1,4 +1,4 @@
-"""The actors: workers, a sweeper, a producer and an operator. Each does what its own dice say, with the real verbs."""
+"""The actors: workers, a sweeper, a producer and an operator, which call the real backend at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connections
 
 from jobqueue.backends.base import Backend
 from jobqueue.errors import IdempotencyMismatch, LeaseLost
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed, released
 from jobqueue.records import Again, Alone, Claim, ClaimRequest, Dead, Draft, Later, Scope, Settlement, Stopped
 from jobqueue.testing import VirtualClock
@@ -165,7 +165,7 @@ class Worker(Process):
         self.ledger.offered(self.owner, offer.claim, offer.move)
         try:
             with self.backend.atomic_attempt():
-                self.backend.get(claim.id)
+                self.backend.jobs.get(claim.id)
                 self.backend.settle_in_transaction(offer)
         except LeaseLost:
             self.ledger.answered(self.owner, offer.claim, stored=False)
@@ -190,7 +190,7 @@ class Worker(Process):
                 self.ledger.claimed(claim, began + LEASE.total_seconds())
 
     def sweep(self) -> None:
-        self.backend.sweep(settle_expired)
+        self.backend.sweep(settle_overdue)
 
     def take_stock(self) -> None:
         """Give back what the database says is held and this worker knows nothing of: an answer was lost."""
@@ -214,7 +214,7 @@ class Sweeper(Process):
         return {self.sweep: 1}
 
     def sweep(self) -> None:
-        self.backend.sweep(settle_expired, limit=self.rng.randint(1, 3))
+        self.backend.sweep(settle_overdue, limit=self.rng.randint(1, 3))
 
 
 class Producer(Process):
@@ -260,22 +260,22 @@ class Operator(Process):
         return {self.cancel: 1, self.retry: 3, self.purge: 1, self.pause: 1, self.resume: 2, self.look: 1}
 
     def cancel(self) -> None:
-        self.backend.cancel(self.some_ids())
+        self.backend.operator.cancel(self.some_ids())
 
     def retry(self) -> None:
-        self.backend.retry(self.some_ids())
+        self.backend.operator.retry(self.some_ids())
 
     def purge(self) -> None:
-        self.backend.purge(self.some_ids())
+        self.backend.operator.purge(self.some_ids())
 
     def pause(self) -> None:
-        self.backend.pause(Scope.QUEUE, self.rng.choice(QUEUES))
+        self.backend.operator.pause(Scope.QUEUE, self.rng.choice(QUEUES))
 
     def resume(self) -> None:
-        for pause in self.backend.pauses():
-            self.backend.resume(pause.scope, pause.name)
+        for pause in self.backend.operator.pauses():
+            self.backend.operator.resume(pause.scope, pause.name)
 
     def look(self) -> None:
-        self.backend.stats()
+        self.backend.jobs.stats()
         for job_id in self.some_ids():
-            self.backend.get(job_id)
+            self.backend.jobs.get(job_id)

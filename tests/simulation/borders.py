@@ -1,4 +1,4 @@
-"""Borders between statements, in the drivers themselves: each statement and each commit of an actor is a turn."""
+"""The borders between statements, in the drivers: each statement and commit of an actor is a turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from jobqueue.backends import sqlite_busy
+from jobqueue.backends.sqlite import lock as sqlite_lock
 from tests.simulation.turns import CRASHES, Actor, Crash, Fate, Watch, here
 
 try:
@@ -204,9 +204,9 @@ def borders(monkeypatch, alias):
     monkeypatch.setitem(connections.settings[alias], "OPTIONS", options | extra)
     monkeypatch.setattr(BaseDatabaseWrapper, "_commit", _ending(BaseDatabaseWrapper._commit, "COMMIT"))
     monkeypatch.setattr(BaseDatabaseWrapper, "_rollback", _ending(BaseDatabaseWrapper._rollback, "ROLLBACK"))
-    monkeypatch.setattr(sqlite_busy, "time", SimpleNamespace(sleep=_nap))
+    monkeypatch.setattr(sqlite_lock, "time", SimpleNamespace(sleep=_nap))
     # What keeps the threads of one process apart: each actor is a process of its own.
-    monkeypatch.setattr(sqlite_busy, "turn", lambda _connection: nullcontext())
+    monkeypatch.setattr(sqlite_lock, "turn", lambda _connection: nullcontext())
     connection_created.connect(_introduce)
     try:
         yield

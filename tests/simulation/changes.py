@@ -1,4 +1,4 @@
-"""Every committed change of every job, as the database itself notes it: by triggers, with the actor who made it."""
+"""Every committed change of every job with its actor, recorded by triggers in the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: what the actors were told and the database noted, and the promises that both must keep."""
+"""The ledger of the actors' results and the database's changes, and the promises that both must keep."""
 
 from __future__ import annotations
 

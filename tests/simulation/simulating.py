@@ -1,4 +1,4 @@
-"""One simulation: a seed, some actors, many turns, and the promises after each of them."""
+"""One simulation: a seed, some actors, many turns, and a check of the promises after each turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from django.db import connections
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import ClaimRequest
 from jobqueue.testing import VirtualClock
@@ -91,8 +91,8 @@ class Simulation:
     def _come_to_an_end(self, world: World, turns: Turns) -> None:
         """Let one last worker finish what is left, and look whether each accepted job has ended."""
         backend, owner, ledger = world.make_backend(), "nobody:1", world.ledger
-        for pause in backend.pauses():
-            backend.resume(pause.scope, pause.name)
+        for pause in backend.operator.pauses():
+            backend.operator.resume(pause.scope, pause.name)
         for _ in range(10):
             if not any(row["status"] in ACTIVE for row in ledger.rows.values()):
                 break
@@ -107,13 +107,13 @@ class Simulation:
             self._look(world, turns)
         ledger.check_answers()
         for job_id in sorted(ledger.accepted | ledger.born):
-            ledger.check_end(job_id, backend.get(job_id))
+            ledger.check_end(job_id, backend.jobs.get(job_id))
 
 
 def _sweep(backend: Backend, clock: VirtualClock) -> None:
-    backend.sweep(settle_expired)
+    backend.sweep(settle_overdue)
     clock.advance(backend.second_look)
-    backend.sweep(settle_expired)
+    backend.sweep(settle_overdue)
 
 
 def _pass_time(world: World, rng: Random) -> str:

@@ -1,4 +1,4 @@
-"""Workers, a sweeper, a producer and an operator, interleaved at every statement: no order of them breaks a promise.
+"""Tests of workers, a sweeper, a producer and an operator, interleaved at every statement.
 
 Each seed is one order, with stalls, crashes, lost connections and lost answers, under a virtual clock. A failure prints
 its seed and its last steps. To see it again, and to try many more:
@@ -14,7 +14,9 @@ import os
 import pytest
 from django.db import ProgrammingError
 
-from jobqueue.backends import postgresql_statements, sql_statements, sqlite_statements
+from jobqueue.backends.postgresql import statements as postgresql_statements
+from jobqueue.backends.sql import statements as sql_statements
+from jobqueue.backends.sqlite import statements as sqlite_statements
 from jobqueue.states import JobStatus
 from tests.contract.test_guards import LOCK, SQLITE_HELD, SQLITE_HELD_BY_PLACE, WITHOUT_A_LOOK, Without
 from tests.simulation.borders import borders

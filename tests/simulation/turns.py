@@ -1,4 +1,4 @@
-"""Turns: actors are threads of which one moves at a time, from one border to the next; a seed decides which."""
+"""Turns: actors are threads, one of which runs from one border to the next, as chosen by a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as a migration leaves them, for those who look at plans."""
+"""Fixtures for tests of query plans: tables as a migration leaves them."""
 
 from __future__ import annotations
 

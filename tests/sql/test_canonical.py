@@ -1,4 +1,4 @@
-"""The statements printed for the canonical table are an interface: they run verbatim beside this package's own.
+"""Tests of the documented statements for the job table, which run verbatim beside this package's own.
 
 A foreign program is played by a plain ``sqlite3`` connection in autocommit, with foreign keys enforced, that writes the
 time as JavaScript does: ISO-8601 with milliseconds.
@@ -507,7 +507,7 @@ def test_our_retry_of_a_foreign_dead_letter_runs_it_again(backend, foreign):
     job_id = foreign.enqueue()
     foreign.claim()
     foreign.bury(job_id)
-    assert backend.retry([job_id]).done == (job_id,)
+    assert backend.operator.retry([job_id]).done == (job_id,)
     row = job(backend, job_id)
     assert (row.status, row.attempts, row.lease_owner, row.lease_until) == ("queued", 0, None, None)
     assert finish(backend, take_one(backend))
@@ -585,7 +585,7 @@ def test_a_foreign_cleanup_deletes_completed_jobs_with_history(backend, foreign,
     young = put(backend)
     assert finish(backend, take_one(backend))
     assert foreign.run(DELETE_COMPLETED, foreign.now(-timedelta(days=7) + timedelta(milliseconds=1))).rowcount == 1
-    assert backend.get(done) is None
+    assert backend.jobs.get(done) is None
     assert [job(backend, one).status for one in (young, dead)] == ["completed", "dead_letter"]
     assert Attempt.objects.filter(job_id=done).count() == 1  # an orphan, until it is pruned
 
@@ -620,7 +620,7 @@ def test_foreign_counts_see_our_jobs_and_theirs(backend, foreign, clock, done, d
 
 
 def test_foreign_counts_of_failures_see_what_operators_stopped(backend, foreign):
-    backend.cancel([put(backend)])
+    backend.operator.cancel([put(backend)])
     assert foreign.count(COUNT_FAILED, foreign.now(-timedelta(hours=1))) == 1
 
 

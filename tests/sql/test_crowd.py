@@ -1,4 +1,4 @@
-"""Claims behind very many groups of other jobs: a walk through the groups is not repeated for each claim."""
+"""Tests of claims among very many groups of other jobs, whose scan isn't repeated for each claim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.backends import crowd
+from jobqueue.backends.sql import crowd
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import draft, finish, put, put_all, request, take, take_one
 from tests.worker.harness import until
@@ -101,9 +101,9 @@ def test_a_pause_holds_for_groups_that_were_found_before_it(queue, foreign_group
     put_all(queue, *(draft(queue="own") for _ in range(5)))
     for _ in range(3):
         take_one(queue)
-    queue.pause(Scope.QUEUE, "own")
+    queue.operator.pause(Scope.QUEUE, "own")
     assert take(queue) == []
-    queue.resume(Scope.QUEUE, "own")
+    queue.operator.resume(Scope.QUEUE, "own")
     assert len(take(queue, 2)) == 2
 
 

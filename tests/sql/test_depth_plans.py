@@ -1,4 +1,4 @@
-"""What it costs to see how deep the queue is: as much as is counted, and nothing for what lies behind a cap."""
+"""Tests of the cost of the queue's depth: what is counted is read, and nothing beyond the cap."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ each_crowd = pytest.mark.parametrize("crowd", CROWDS, ids=lambda crowd: crowd.__
 def look(backend, measured):
     """Look how deep the queue is, at no more than ten of its parts."""
     with measured("depths"):
-        found = backend.depths(cap=CAP, most=10)
+        found = backend.metrics.depths(cap=CAP, most=10)
     assert 1 <= len(found) <= 10
     assert all(one.queued <= CAP for one in found)
 
@@ -141,11 +141,11 @@ def test_many_groups_are_counted_less_far_each_and_what_the_small_ones_leave_goe
     monkeypatch.setattr(stretches, "COUNTED_TOGETHER", 12)
     for number in range(4):
         put_all(queue, *(draft(queue=f"queue-{number}") for _ in range(1 + 2 * number)))
-    assert [(one.queued, one.capped, one.due) for one in queue.depths()] == [
+    assert [(one.queued, one.capped, one.due) for one in queue.metrics.depths()] == [
         (1, False, 1),
         (3, False, 3),
         (4, True, 4),
         (4, True, 4),
     ]
-    assert [one.queued for one in queue.depths(most=2)] == [1, 3]
-    assert [one.queued for one in queue.depths(cap=2)] == [1, 2, 2, 2]
+    assert [one.queued for one in queue.metrics.depths(most=2)] == [1, 3]
+    assert [one.queued for one in queue.metrics.depths(cap=2)] == [1, 2, 2, 2]

@@ -1,4 +1,4 @@
-"""Figures of one queue: a search for its own rows, whatever other queues and types have."""
+"""Tests of the metrics of one queue, which are read without those of other queues and types."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def plan_of(alias, statement):
 def test_figures_of_one_queue_are_looked_for_by_its_name_within_their_window(queue):
     for minute in range(5):
         some = [Tally(name, f"type-{number}", completed=1) for name in ("images", "mail") for number in range(20)]
-        assert queue.tally(NOON + timedelta(minutes=minute), some)
+        assert queue.metrics.add(NOON + timedelta(minutes=minute), some)
     with CaptureQueriesContext(connections[queue.alias]) as queries:
-        assert len(queue.tallied(60, NOON + timedelta(minutes=2), queue="images")) == 3
+        assert len(queue.metrics.stretches(60, NOON + timedelta(minutes=2), queue="images")) == 3
     (statement,) = [one["sql"] for one in queries if one["sql"].startswith("SELECT")]
     plan = plan_of(queue.alias, statement)
     if connections[queue.alias].vendor == "postgresql":

@@ -1,4 +1,4 @@
-"""Rows that another program writes are run on time; what could not be run on time the database refuses to store."""
+"""Tests of other programs' rows: run on time, or refused by the database."""
 
 from __future__ import annotations
 
@@ -206,12 +206,12 @@ def test_every_moment_we_write_is_iso_8601_text_in_utc(sqlite_backend, sqlite_pr
     assert finish(backend, claims[done])
     settle(backend, failing(claims[failed], Again(timedelta(seconds=7))))
     backend.extend([claims[stopped], claims[revived]], timedelta(minutes=10))
-    backend.cancel([stopped, cancelled])
+    backend.operator.cancel([stopped, cancelled])
     clock.advance(61)
     sweep(backend, clock)
-    backend.cancel([lost])
-    backend.retry([lost])
-    backend.pause(Scope.QUEUE, "mail")
+    backend.operator.cancel([lost])
+    backend.operator.retry([lost])
+    backend.operator.pause(Scope.QUEUE, "mail")
     Job.objects.filter(pk=done).update(slot_at=clock.now())
     texts = [
         text
@@ -339,7 +339,7 @@ def test_a_column_of_moments_takes_all_that_are_moments_and_nothing_else(texts):
 def test_no_column_of_moments_takes_another_shape(sqlite_backend, sqlite_program):
     put(sqlite_backend)
     settle(sqlite_backend, failing(take_one(sqlite_backend)))
-    sqlite_backend.pause(Scope.TYPE, "greet")
+    sqlite_backend.operator.pause(Scope.TYPE, "greet")
     for table, column in columns_of_moments():
         with pytest.raises(sqlite3.IntegrityError, match="CHECK constraint failed"):
             sqlite_program.run(f"UPDATE {table} SET {column} = '2026-01-16 12:00:00'")

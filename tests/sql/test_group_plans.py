@@ -1,4 +1,4 @@
-"""Dead letters by error among many: every step is a range of their index, and costs what is shown and no more."""
+"""Tests of the cost of dead letters by error: every step reads a range of their index."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def moment(alias):
 
 def look(backend):
     """Do all that the pages ask for."""
-    found = backend.error_groups(GROUPS, CAPS)
+    found = backend.errors.groups(GROUPS, CAPS)
     assert len(found.groups) == GROUPS
     assert all(group.capped and sum(group.hourly) for group in found.groups)
     for name in ("kind-7", ""):
-        assert backend.error_group(name, CAPS) is not None
+        assert backend.errors.group(name, CAPS) is not None
         assert len(error_groups.jobs(site.get_model_admin(DeadLetter), name)) == error_groups.JOBS_SHOWN
 
 

@@ -1,4 +1,4 @@
-"""Others that lock rows of running jobs: a worker's turn on Postgres goes past them, and waits for nobody twice."""
+"""Tests of locked rows of running jobs on Postgres: a worker's turn skips them, and never waits twice."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import psycopg
 import pytest
 from django.db import OperationalError, connections
 
-from jobqueue.backends import postgresql_statements as statements
+from jobqueue.backends.postgresql import statements
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Dead
 from jobqueue.states import JobStatus
@@ -96,7 +96,7 @@ def test_only_the_first_turn_that_meets_a_lock_waits_for_it(backend, other, monk
 def test_what_is_gone_or_lost_is_refused_and_not_postponed(backend, other):
     locked, gone, lost, free = claimed(backend, 4)
     backend.cycle("me", [failing(lost), completed(gone)])
-    backend.purge([gone.id])
+    backend.operator.purge([gone.id])
     lock(other, locked)
     offers = [completed(one) for one in (locked, gone, lost, free)]
     turn = backend.cycle("me", offers)
@@ -127,7 +127,7 @@ def test_follow_up_jobs_of_what_is_postponed_are_stored_once(backend, other):
 def test_reports_of_progress_go_past_a_locked_row(backend, other):
     locked, gone, free = claimed(backend, 3)
     backend.cycle("me", [completed(gone)])
-    backend.purge([gone.id])
+    backend.operator.purge([gone.id])
     lock(other, locked)
     reports = [report_of(one) for one in (locked, gone, free)]
     assert backend.progress(reports) == (reports[0],)
@@ -152,10 +152,10 @@ VERBS = {
     "review": lambda backend, claim: backend.review([claim]),
     "held_by": lambda backend, _: backend.held_by("me"),
     "progress": lambda backend, claim: backend.progress([report_of(claim)]),
-    "sweep": lambda backend, _: backend.sweep(settle_expired),
-    "sample": lambda backend, _: backend.sample(backend.now() + timedelta(hours=1)),
-    "enlist": lambda backend, _: backend.enlist(worker("one")),
-    "dismiss": lambda backend, _: backend.dismiss("one"),
+    "sweep": lambda backend, _: backend.sweep(settle_overdue),
+    "sample": lambda backend, _: backend.metrics.sample(backend.now() + timedelta(hours=1)),
+    "enlist": lambda backend, _: backend.workers.enlist(worker("one")),
+    "dismiss": lambda backend, _: backend.workers.dismiss("one"),
 }
 
 
@@ -183,7 +183,7 @@ def test_an_edit_keeps_what_the_payload_is_once_the_lock_is_free(backend, other)
 
 def edit(backend, job_id):
     try:
-        return backend.retry_edited(job_id, "{}", 1)
+        return backend.operator.retry_edited(job_id, "{}", 1)
     finally:
         connections["postgres"].close()
 

@@ -1,4 +1,4 @@
-"""One migration makes the whole schema, on both databases, and the models say all of it."""
+"""Tests of the migration, which makes the whole schema on both databases as the models declare it."""
 
 from __future__ import annotations
 

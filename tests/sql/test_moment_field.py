@@ -1,4 +1,4 @@
-"""The field of moments: aware UTC in and out on both databases, with USE_TZ on and off; what would lie is refused."""
+"""Tests of the moment field: aware UTC values on both databases, with USE_TZ on and off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History whose job a foreign program has deleted: found wherever it is, deleted in batches, and at a low cost."""
+"""Tests of history whose job another program has deleted: found, and deleted in cheap batches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.backends import orphans
 from jobqueue.backends.memory import MemoryBackend
-from jobqueue.backends.orphans import Orphans
+from jobqueue.backends.sql import orphans
+from jobqueue.backends.sql.orphans import Orphans
 from jobqueue.ids import new_id
 from jobqueue.models import Attempt, Metric
 from jobqueue.testing.contract.harness import failing, put, take

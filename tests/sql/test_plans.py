@@ -1,4 +1,4 @@
-"""The plans of every statement of a worker's turn, and what a turn visits: the same among a thousand jobs and fifty.
+"""Tests of the plans of a worker's statements: a turn visits as many rows among fifty jobs as among a thousand.
 
 A crowd of 50,000 rows stands around, before or behind what the worker may run. Tables come fresh from the migration, so
 that a planner knows nothing of them until they are analysed.
@@ -15,10 +15,9 @@ from datetime import timedelta
 import pytest
 from django.db import connections, transaction
 
-from jobqueue.backends import sqlite_claims
-from jobqueue.backends import sqlite_statements as statements
-from jobqueue.backends.postgresql_statements import cycle_statement
-from jobqueue.policy.leases import settle_expired
+from jobqueue.backends.postgresql.statements import cycle_statement
+from jobqueue.backends.sqlite import claim_rows, statements
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import LEASE, draft, failing, put, put_all, request, take
@@ -118,17 +117,24 @@ QUEUES = frozenset({"default", "stopped"})
 
 def analyse(alias):
     with connections[alias].cursor() as cursor:
-        # What the turns before left dead on Postgres would count as a cost of those that follow.
-        cursor.execute(
-            "VACUUM (ANALYZE, INDEX_CLEANUP ON) job_queue" if connections[alias].vendor == "postgresql" else "ANALYZE"
-        )
+        if connections[alias].vendor == "postgresql":
+            vacuum(cursor)
+        else:
+            cursor.execute("ANALYZE")
     connections[alias].close()  # a connection of SQLite's reads the statistics as it opens
+
+
+def vacuum(cursor):
+    """Remove what earlier turns left dead, which would count as a cost of later ones, and analyse the table."""
+    # VACUUM marks no page as visible to all whose commits are not on the disk yet. A synchronous commit sends them.
+    cursor.execute("SET synchronous_commit = on; COMMENT ON TABLE job_queue IS 'on the disk'")
+    cursor.execute("VACUUM (ANALYZE, INDEX_CLEANUP ON) job_queue")
 
 
 def worker(alias):
     """A backend that has had its first turns: where others stand in the way, it has noticed."""
     backend = make_sql_backend(alias, None)
-    backend.pause(Scope.QUEUE, "stopped")
+    backend.operator.pause(Scope.QUEUE, "stopped")
     with undone(alias):
         take(backend, 20, queues=QUEUES)
     return backend
@@ -159,7 +165,7 @@ def turns(backend, measured):
     with measured("claim of nothing"):
         assert backend.cycle("me", (), request(10, queues=frozenset({"empty"}))).claims == ()
     with measured("sweep"):
-        backend.sweep(settle_expired)
+        backend.sweep(settle_overdue)
 
 
 # SQLite
@@ -283,7 +289,7 @@ def test_the_skip_scan_on_sqlite_searches_its_index_and_visits_one_row_a_group(f
             steps += 1
 
         raw.set_progress_handler(step, 1)
-        groups = [group for group, _first in sqlite_claims.groups(raw)]
+        groups = [group for group, _first in claim_rows.groups(raw)]
     assert search.startswith("INDEX job_queue_ready_type ((queue,type,priority")
     assert count == 1
     assert groups == [
@@ -435,7 +441,7 @@ def test_a_turn_on_postgres_visits_no_more_among_fifty_times_as_many(fresh, crow
 def test_a_table_analysed_while_it_was_empty_is_searched_by_index_all_the_same(fresh):
     fresh("postgres")
     with connections["postgres"].cursor() as cursor:
-        cursor.execute("VACUUM (ANALYZE) job_queue")
+        vacuum(cursor)
     a_type_that_nobody_knows("postgres", MANY)
     plans = plans_of_turns()
     assert walks(plans) == set()
@@ -490,11 +496,11 @@ def test_a_cycle_prepared_on_an_empty_table_serves_a_full_one(fresh, crowd):
     backend.owns_session = True
     prepare_cycles(backend)
     crowd("postgres", MANY)
-    backend.pause(Scope.QUEUE, "stopped")
+    backend.operator.pause(Scope.QUEUE, "stopped")
     for analysed in (False, True):
         if analysed:
             with connections["postgres"].cursor() as cursor:
-                cursor.execute("VACUUM (ANALYZE) job_queue")
+                vacuum(cursor)
         plans = plans_of_prepared_cycles()
         assert most_rows(plans) < MANY / 50
         assert walks(plans, few=10 * 64) == set()  # so many of each of ten groups

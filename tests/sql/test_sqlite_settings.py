@@ -1,4 +1,4 @@
-"""Waiting for SQLite's only write lock: in our own way, up to a limit that is a setting, with errors that name it."""
+"""Tests of the wait for SQLite's write lock: its limit, and errors that name it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobqueue.clock import SYSTEM, to_text
 from jobqueue.errors import DatabaseBusy
 from jobqueue.ids import new_id
 from jobqueue.models import Job
-from jobqueue.policy.leases import settle_expired
+from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import LEASE, draft, failing, put, put_all, request, take
@@ -99,7 +99,7 @@ def test_an_enqueue_outside_a_transaction_waits_for_the_lock(backend, writer):
     with writer.holding(0.5):
         job_id = put(backend)
         enqueued = SYSTEM.monotonic()
-    assert backend.get(job_id) is not None
+    assert backend.jobs.get(job_id) is not None
     assert 0 <= enqueued - writer.released < 2
 
 
@@ -116,12 +116,12 @@ VERBS = {
     "cycle": a_cycle,
     "settle with history": a_failure,
     "extend": lambda backend, claims: backend.extend(claims, LEASE),
-    "sweep": lambda backend, claims: backend.sweep(settle_expired),
-    "cancel": lambda backend, claims: backend.cancel([claims[0].id]),
-    "retry": lambda backend, claims: backend.retry([claims[0].id]),
-    "purge": lambda backend, claims: backend.purge([claims[0].id]),
-    "pause": lambda backend, claims: backend.pause(Scope.QUEUE, "mail"),
-    "resume": lambda backend, claims: backend.resume(Scope.QUEUE, "mail"),
+    "sweep": lambda backend, claims: backend.sweep(settle_overdue),
+    "cancel": lambda backend, claims: backend.operator.cancel([claims[0].id]),
+    "retry": lambda backend, claims: backend.operator.retry([claims[0].id]),
+    "purge": lambda backend, claims: backend.operator.purge([claims[0].id]),
+    "pause": lambda backend, claims: backend.operator.pause(Scope.QUEUE, "mail"),
+    "resume": lambda backend, claims: backend.operator.resume(Scope.QUEUE, "mail"),
 }
 
 
@@ -138,9 +138,9 @@ def test_every_verb_waits_for_the_lock(backend, writer, verb):
 def test_reading_waits_for_nobody(backend, writer):
     job_id = put(backend)
     with writer.holding():
-        assert backend.get(job_id) is not None
-        assert [one.queued for one in backend.stats()] == [1]
-        assert backend.pauses() == []
+        assert backend.jobs.get(job_id) is not None
+        assert [one.queued for one in backend.jobs.stats()] == [1]
+        assert backend.operator.pauses() == []
 
 
 def test_an_idle_turn_waits_for_nobody(backend, writer):

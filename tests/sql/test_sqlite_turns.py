@@ -1,4 +1,4 @@
-"""Atomic jobs of one process take turns at SQLite's only lock, and no turn is lost with who had it."""
+"""Tests of atomic jobs of one process, which take turns at SQLite's only write lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 import pytest
 from django.db import connections
 
-from jobqueue.backends import sqlite_busy
+from jobqueue.backends.sqlite import lock as sqlite_lock
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy, Interrupted
 from jobqueue.models import Job
@@ -85,7 +85,7 @@ def test_inside_a_transaction_nobody_waits_for_a_turn(backend):
     holding, go_on = threading.Event(), threading.Event()
 
     def work(_):
-        with sqlite_busy.turn(connections["default"]):
+        with sqlite_lock.turn(connections["default"]):
             holding.set()
             go_on.wait(30)
 
@@ -93,7 +93,7 @@ def test_inside_a_transaction_nobody_waits_for_a_turn(backend):
     thread.start()
     holding.wait(30)
     began = SYSTEM.monotonic()
-    with backend.write(), backend.atomic_attempt():
+    with backend.session.write_transaction(), backend.atomic_attempt():
         pass
     assert SYSTEM.monotonic() - began < 10
     go_on.set()
@@ -108,7 +108,7 @@ def test_an_interruption_at_any_moment_leaves_the_turn_to_others(backend):
     def take_turns():
         is_at_work[0] = True
         while not done.is_set():
-            with sqlite_busy.turn(connection):
+            with sqlite_lock.turn(connection):
                 pass
 
     def work():
@@ -116,7 +116,7 @@ def test_an_interruption_at_any_moment_leaves_the_turn_to_others(backend):
             try:
                 take_turns()  # a call: of a loop in here, the jump back to its beginning would not be guarded
             except Interrupted:
-                sqlite_busy.give_up_turn()
+                sqlite_lock.give_up_turn()
 
     def until_at_work():
         while not is_at_work[0]:
@@ -130,8 +130,8 @@ def test_an_interruption_at_any_moment_leaves_the_turn_to_others(backend):
         until_at_work()
         is_at_work[0] = False
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
-        if sqlite_busy._turn.acquire(timeout=20):
-            sqlite_busy._turn.release()
+        if sqlite_lock._turn.acquire(timeout=20):
+            sqlite_lock._turn.release()
         else:
             pytest.fail("the turn is lost")
     until_at_work()
@@ -140,13 +140,13 @@ def test_an_interruption_at_any_moment_leaves_the_turn_to_others(backend):
 
 
 def test_a_child_has_a_turn_of_its_own(backend):
-    with sqlite_busy.turn(connections["default"]):
+    with sqlite_lock.turn(connections["default"]):
         held_by = threading.Thread(target=lambda: None)
         held_by.start()
         held_by.join()
         child = os.fork()
         if not child:
-            free = threading.Thread(target=lambda: os._exit(0 if sqlite_busy._turn.acquire(timeout=5) else 1))
+            free = threading.Thread(target=lambda: os._exit(0 if sqlite_lock._turn.acquire(timeout=5) else 1))
             free.start()
             free.join(10)
             os._exit(2)

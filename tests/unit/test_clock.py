@@ -1,4 +1,4 @@
-"""Moments as text: what is written sorts as time does, and what foreign programs write is read."""
+"""Tests of moments as text: sorted like time, and read in other programs' forms."""
 
 from __future__ import annotations
 

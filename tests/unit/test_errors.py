@@ -1,4 +1,4 @@
-"""The tree of errors, and what their messages say."""
+"""Tests of the error classes and their messages."""
 
 from __future__ import annotations
 

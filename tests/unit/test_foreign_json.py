@@ -1,4 +1,4 @@
-"""JSON of other programs: what is read, what is not, and that reading never fails."""
+"""Tests of the reader for other programs' JSON, which never fails."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_not_read_says_why_and_keeps_the_text():
     assert isinstance(found, Unreadable)
     assert found == f"(unreadable: {found.why})"
     assert (found.why[:15], found.text) == ("it is not JSON:", "{")
-    assert read(b"{}").why == "it is no text"
+    assert read(b"{}").why == "it is not text"
 
 
 RAISED = """

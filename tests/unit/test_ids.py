@@ -1,4 +1,4 @@
-"""ULIDs sort by creation: within a millisecond, across threads, after a fork, and when the clock steps back."""
+"""Tests of ULIDs, sorted by creation: within a millisecond, across threads and forks, with a clock set back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that cross between rooms: frozen, and fit for any database."""
+"""Tests of the values that pass between rooms: frozen, and fit for any database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.records import Admission, Attempt, ClaimRequest, Draft, Ending, Failure, Receipt, Settlement
+from jobqueue.records import Admission, AttemptCount, ClaimRequest, Draft, DraftReceipt, Ending, Failure, Settlement
 from jobqueue.records.outcome import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from jobqueue.states import Move
 
@@ -32,7 +32,7 @@ def test_a_draft_has_the_canonical_defaults():
     ("value", "name"),
     [
         (Draft(id="1", type="resize", payload="{}"), "payload"),
-        (Receipt("1", Admission.CREATED), "id"),
+        (DraftReceipt("1", Admission.CREATED), "id"),
         (Failure.of(Ending.FAILED), "message"),
         (Settlement("1", 1, "me", Move.COMPLETE), "fence"),
     ],
@@ -44,8 +44,8 @@ def test_a_value_cannot_be_changed(value, name):
 
 
 def test_a_receipt_says_whether_this_call_made_the_job():
-    assert Receipt("1", Admission.CREATED).created
-    assert not Receipt("1", Admission.EXISTING).created
+    assert DraftReceipt("1", Admission.CREATED).created
+    assert not DraftReceipt("1", Admission.EXISTING).created
 
 
 def test_a_request_takes_a_types_own_lease_before_the_common_one():
@@ -56,7 +56,7 @@ def test_a_request_takes_a_types_own_lease_before_the_common_one():
 
 @pytest.mark.parametrize(("number", "most", "left"), [(1, 3, True), (2, 3, True), (3, 3, False), (4, 3, False)])
 def test_attempts_are_left_until_their_number_is_reached(number, most, left):
-    assert Attempt(number, most).left is left
+    assert AttemptCount(number, most).left is left
 
 
 def test_a_settlement_is_known_by_job_and_fence():

@@ -1,4 +1,4 @@
-"""The table of moves against the specification's (M4), row by row and by walks over it."""
+"""Tests of the table of moves against the specification, row by row and by random walks."""
 
 from __future__ import annotations
 

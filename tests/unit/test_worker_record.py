@@ -1,4 +1,4 @@
-"""What is known of a worker, and when it counts as dead."""
+"""Tests of the record of a worker, and of when it counts as dead."""
 
 from __future__ import annotations
 
@@ -36,6 +36,29 @@ def test_a_clock_that_was_set_back_kills_no_worker():
 
 def test_a_stopping_worker_is_alive_as_long_as_it_is_heard_of():
     assert _worker(state=WorkerState.STOPPING).is_alive(NOON)
+
+
+@pytest.mark.parametrize(
+    ("queues", "queue", "type_name", "is_served"),
+    [
+        (None, "images", "resize", True),
+        (("images", "mail"), "images", "resize", True),
+        (("mail",), "images", "resize", False),
+        (("mail",), None, "resize", True),
+        ((), "images", None, False),
+        (None, "images", "greet", False),
+        (None, "", None, True),
+        (("mail",), "", None, False),
+        (None, None, "", False),
+        ((), None, None, True),
+    ],
+)
+def test_it_serves_its_queues_and_types_and_takes_their_jobs_until_it_stops(queues, queue, type_name, is_served):
+    worker = _worker(queues=queues, types=("resize",))
+    assert worker.serves(queue, type_name) is worker.takes(queue, type_name) is is_served
+    stopping = _worker(queues=queues, types=("resize",), state=WorkerState.STOPPING)
+    assert stopping.serves(queue, type_name) is is_served
+    assert not stopping.takes(queue, type_name)
 
 
 def test_news_come_several_times_before_silence_counts():

@@ -1,4 +1,4 @@
-"""A stand-in for a transaction pooler: it passes Postgres' protocol on, but for the notifications."""
+"""A stand-in for a transaction pooler, which forwards Postgres' protocol without notifications."""
 
 from __future__ import annotations
 

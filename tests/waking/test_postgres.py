@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY, and what becomes of them behind a pooler."""
+"""Tests of LISTEN and NOTIFY, with and without a pooler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connections
 
-from jobqueue.backends.postgresql_wake import PostgresListener, channel_name
+from jobqueue.backends.postgresql.wake import PostgresListener, channel_name
 from jobqueue.testing.contract.harness import put, request
 from jobqueue.worker.wake_listener import WakeListener
 from tests.conftest import make_sql_backend
@@ -113,7 +113,7 @@ def test_what_was_prepared_and_is_gone_is_trouble_once(backend, ear):
     with connections["postgres"].cursor() as cursor:
         cursor.execute(f"DEALLOCATE {name}")
     job_id = put(backend)
-    with pytest.raises(OperationalError, match="of no use any more"):
+    with pytest.raises(OperationalError, match="can no longer be used"):
         backend.cycle("me", (), request())
     assert not backend.owns_session
     assert [claim.id for claim in backend.cycle("me", (), request()).claims] == [job_id]
@@ -137,8 +137,8 @@ def test_a_notification_is_sent_after_the_commit_and_not_with_it(backend):
     try:
         with backend.atomic():
             backend.on_commit(backend.wake)
-            assert not listener.wait(0.05)
-        assert listener.wait(10)
+            assert not listener.hear(0.05)
+        assert listener.hear(10)
     finally:
         listener.close()
 

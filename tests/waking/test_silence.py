@@ -1,4 +1,4 @@
-"""A server that falls silent: its connection is given up in time, and one that is only slow is not."""
+"""Tests of a silent server, whose connection is given up in time, and of a slow one, whose is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datagrams to sockets in a private folder, and `data_version` where nobody sends any."""
+"""Tests of datagrams to sockets in a private folder, and of `data_version` without them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from django.db import connections
 
 from jobqueue import runtime
-from jobqueue.backends.sqlite_wake import folder, send_wake_up
+from jobqueue.backends.sqlite.wake import folder, send_wake_up
 from jobqueue.clock import SYSTEM
 from tests.conftest import make_sql_backend
 
@@ -59,23 +59,23 @@ def test_the_socket_of_a_dead_listener_is_removed(backend, listener):
     dead.close()
     backend.wake()
     assert not (place / "dead").exists()
-    assert listener.wait(10)
+    assert listener.hear(10)
 
 
 def test_a_foreign_commit_is_seen_though_nobody_announces_it(listener):
-    listener.wait(0)
+    listener.hear(0)
     commit_as_a_stranger()
     started = SYSTEM.monotonic()
-    assert listener.wait(10)
+    assert listener.hear(10)
     assert SYSTEM.monotonic() - started < 5
 
 
 def test_the_listeners_own_writes_do_not_wake_it(backend, listener):
     from jobqueue.records import Scope
 
-    listener.wait(0)
-    backend.pause(Scope.QUEUE, "a")
-    assert not listener.wait(0.1)
+    listener.hear(0)
+    backend.operator.pause(Scope.QUEUE, "a")
+    assert not listener.hear(0.1)
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_without_a_fit_folder_jobs_are_found_by_polling(
         assert "RUNTIME_DIR" in caplog.text
         assert not listener.self_test(0.1)
         backend.wake()
-        assert not listener.wait(0.05)
+        assert not listener.hear(0.05)
         commit_as_a_stranger()
-        assert listener.wait(10)
+        assert listener.hear(10)
     finally:
         listener.close()
 

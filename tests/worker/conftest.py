@@ -1,4 +1,4 @@
-"""Fixtures of the tests of workers: real ones, and what their parts speak through."""
+"""Fixtures of the workers' tests: real workers, and the channels between their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers as real processes: how a test starts one, looks at its family, and ends what is left of it."""
+"""Workers in real processes: how tests start, observe and end them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from django.db import connections
 
 from jobqueue.clock import SYSTEM
 from tests.app.ledger import PLACE
+from tests.worker.launcher import MARK, Launched, launcher
 
 ROOT = Path(__file__).resolve().parents[2]
-MARK = "JOBQUEUE_TEST_WORKER"
+RUNWORKER = ("django", "runworker")
 #: Long, for the machine may be busy; nobody waits for it unless something is wrong.
 DEADLINE = 30.0
 
@@ -83,8 +84,16 @@ def children(pid: int) -> list[int]:
     return [child for child in sorted(found) if not is_gone(child)]
 
 
+def _changes_python(environment: dict[str, str]) -> bool:
+    """Whether it holds what the interpreter reads as it starts."""
+    return any(name.startswith("PYTHON") for name in environment)
+
+
 class WorkerProcess:
-    """One ``runworker``, in a session of its own; its output goes to a file."""
+    """One ``runworker``, in a session of its own; its output goes to a file.
+
+    The launcher forks it. Where the interpreter itself matters, or another program, a new one starts.
+    """
 
     def __init__(
         self,
@@ -100,7 +109,7 @@ class WorkerProcess:
         prefix: tuple[str, ...] = (),
         constants: dict[str, Any] | None = None,
         databases: dict[str, Any] | None = None,
-        program: tuple[str, ...] = ("django", "runworker"),
+        program: tuple[str, ...] = RUNWORKER,
     ) -> None:
         self.log = log
         self.mark = uuid.uuid4().hex
@@ -118,11 +127,16 @@ class WorkerProcess:
             MARK: self.mark,
             "PYTHONUNBUFFERED": "1",
         }
+        told = os.environ | own | (environment or {})
+        is_own = prefix or program != RUNWORKER or "--reload" in options or _changes_python(environment or {})
         with log.open("wb") as output:
+            if not is_own:
+                self.process: Launched | subprocess.Popen[bytes] = launcher().start([*program, *options], told, output)
+                return
             self.process = subprocess.Popen(
                 [*prefix, sys.executable, "-m", *program, *options],
                 cwd=ROOT,
-                env=os.environ | own | (environment or {}),
+                env=told,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Every ``worker_jobs…`` module of the test app, found as the jobs of any installed app are; and shorter periods."""
+"""The discovery of every ``worker_jobs…`` module of the test app, and shorter periods for tests."""
 
 from __future__ import annotations
 

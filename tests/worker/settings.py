@@ -1,4 +1,4 @@
-"""Settings of the workers that tests start: the test's own database, and what else the test says."""
+"""Settings of the workers that tests start, with the test's database and further settings."""
 
 from __future__ import annotations
 

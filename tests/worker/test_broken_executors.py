@@ -1,4 +1,4 @@
-"""Executors that say what no executor says: each is ended and replaced, and nobody else notices."""
+"""Tests of executors that send invalid messages: each is killed and replaced, without harm to others."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def test_what_no_executor_says_ends_it_and_nobody_else(start_worker, jobs, tmp_p
         receipt = speaking(tmp_path, words)
         jobs.until("dead_letter", receipt)
         assert settled_as_a_crash(jobs, receipt), what
-        assert "said what no executor says" in jobs.history(receipt)[0].message, what
-    assert worker.output.count("said what no executor says") >= 2 * len(SAID)
+        assert "sent an invalid message" in jobs.history(receipt)[0].message, what
+    assert worker.output.count("sent an invalid message") >= 2 * len(SAID)
     jobs.until("completed", note_run.enqueue(number=1))
     assert "Traceback" not in worker.output
     assert worker.stop() == 0
@@ -168,7 +168,7 @@ def test_the_log_names_the_executor_and_what_it_said(start_worker, jobs, tmp_pat
     (executor,) = worker.executors
     receipt = speaking(tmp_path, b"\xff\xff\xff\xff")
     jobs.until("dead_letter", receipt)
-    assert f"Executor {executor} said what no executor says: a message of 4,294,967,295 bytes" in worker.output
+    assert f"Executor {executor} sent an invalid message: a message of 4,294,967,295 bytes" in worker.output
     jobs.until("completed", note_run.enqueue(number=1))
     assert worker.stop() == 0
 
@@ -192,7 +192,7 @@ def test_an_executor_whose_message_does_not_end_gets_no_more_jobs_and_is_replace
     worker = start_worker("--stop-grace", "0.5", constants={"jobqueue.worker.supervisor.outcomes.LONGEST_MESSAGE": 0.5})
     (executor,) = worker.executors
     first = begin_a_message.using(timeout=1).enqueue()
-    worker.until_said(f"Executor {executor} has begun a message")
+    worker.until_said(f"Executor {executor} has not completed a message")
     jobs.until("completed", note_run.enqueue(number=1))
     assert executor not in children(worker.zygote) or jobs.get(first).status == "in_progress"
     jobs.until("dead_letter", first)

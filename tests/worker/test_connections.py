@@ -1,4 +1,4 @@
-"""The database connections of handlers: healthy, in order, kept from job to job, and never more than are in use."""
+"""Tests of handlers' database connections: healthy, kept from job to job, and no more than needed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_what_a_handler_leaves_behind_hurts_no_other_job(start_worker, jobs, ali
 def test_a_handler_that_leaves_a_transaction_open_is_told_of_it_in_the_log(start_worker, jobs):
     worker = start_worker("--concurrency", "1")
     jobs.until("completed", leave_mess.enqueue(which="a block"))
-    worker.until_said("left a transaction open on 'default'; it is rolled back", 5)
+    worker.until_said("left a transaction open on 'default'. It was rolled back", 5)
 
 
 @pytest.mark.parametrize("age", [0, 60, None])

@@ -1,4 +1,4 @@
-"""A database that is away, refuses to write, ends connections or is locked: the worker waits, and goes on by itself."""
+"""Tests of a database that is down, read-only, drops connections or is locked: the worker waits and goes on."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_worker_that_must_end_while_the_database_is_away_says_what_it_could_no
         began = SYSTEM.monotonic()
         assert worker.stop() == 1
         assert SYSTEM.monotonic() - began < 5
-        assert "CRITICAL 2 jobs could not be given back or their outcomes not be stored" in worker.output
+        assert "CRITICAL 2 jobs could not be settled or given back" in worker.output
         assert "Traceback" not in worker.output
         until(lambda: not list(worker.relatives()), 3, "the end of its processes")
     finally:
@@ -414,7 +414,7 @@ def test_a_second_signal_is_obeyed_while_another_writer_holds_the_lock(start_wor
         other.close()
     assert SYSTEM.monotonic() - began < 4
     assert status == 1
-    assert "CRITICAL 1 jobs could not be given back" in worker.output
+    assert "CRITICAL 1 jobs could not be settled or given back" in worker.output
 
 
 @ON_SQLITE

@@ -1,4 +1,4 @@
-"""What is lost when processes die: no job that was accepted."""
+"""Tests of processes that die: no accepted job is lost."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_death_of_the_zygote_ends_the_worker_and_gives_its_jobs_back_at_once
     assert seconds_until_back(jobs, *receipts) < 1.0
     assert worker.wait() == 1
     assert all(map(is_gone, executors))
-    assert "start it again" in worker.output
+    assert "Start it again" in worker.output
     assert "Traceback" not in worker.output
     assert jobs.statuses(*receipts) == ["queued"] * 2
     ledger.open_gate("go")

@@ -1,4 +1,4 @@
-"""What real workers leave in the figures: exactly what they did."""
+"""Tests of the metrics of real workers, which are exact."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def added_up(queue):
 
     def read(span=3600):
         since, found = queue.now() - timedelta(hours=2), {}
-        for part in queue.parts(Scope.TYPE, span, since):
-            stretches = queue.tallied(span, since, "default", part.name)
+        for part in queue.metrics.totals(Scope.TYPE, span, since):
+            stretches = queue.metrics.stretches(span, since, "default", part.name)
             found[part.name] = together(one.tally for one in stretches)
-        of_queue = together(one.tally for one in queue.tallied(span, since, "default"))
+        of_queue = together(one.tally for one in queue.metrics.stretches(span, since, "default"))
         assert of_queue[:-2] == together(found.values())[:-2]
         return found
 
@@ -63,7 +63,7 @@ def test_a_worker_that_ends_has_added_all_that_it_did(queue, start_worker, added
     begun = {"note_run": 40, "third_time_lucky": 9, "hopeless": 2, "judge": 3}
     assert {name: tally.waited.number for name, tally in found.items()} == begun
     assert {name: tally.ran.number for name, tally in found.items()} == begun | {"judge": 2}
-    everything = together(one.tally for one in queue.tallied(span, queue.now() - timedelta(hours=2)))
+    everything = together(one.tally for one in queue.metrics.stretches(span, queue.now() - timedelta(hours=2)))
     whole = together(found.values())
     assert everything[:-2] == whole[:-2]
     assert (everything.waited.buckets, everything.ran.buckets) == (whole.waited.buckets, whole.ran.buckets)
@@ -119,12 +119,12 @@ def test_times_are_about_what_they_were(start_worker, added_up):
 
 
 def test_a_worker_notes_how_deep_the_queue_is(queue, start_worker):
-    queue.pause(Scope.TYPE, "nap")
+    queue.operator.pause(Scope.TYPE, "nap")
     nap.enqueue_many([{}, {}, {}])
     start_worker()
 
     def noted():
-        found = queue.tallied(60, queue.now() - timedelta(minutes=5), job_type="nap")
+        found = queue.metrics.stretches(60, queue.now() - timedelta(minutes=5), job_type="nap")
         return [(one.queued, one.in_progress, one.oldest is not None) for one in found]
 
     until(lambda: noted() == [(3, 0, True)], what=lambda: f"three that wait, there is {noted()}")

@@ -1,4 +1,4 @@
-"""What belongs to a completion: an atomic handler's own writes, follow-up jobs, progress; and what an attempt says."""
+"""Tests of what is stored with a completion: an atomic handler's writes, follow-up jobs and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Children that handlers fork: they never act as the executor they are a copy of, and end where it would go on."""
+"""Tests of children that handlers fork: they never act as the executor, and end where it would continue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_child_that_comes_back_from_its_handler_ends_there(start_worker, jobs,
     assert worker.stop() == 0
     until(lambda: not list(worker.relatives()), what="the end of all children")
     assert worker.output.count("Traceback") == (2 if how == "raises" else 0)
-    assert "said what no executor says" not in worker.output
+    assert "sent an invalid message" not in worker.output
 
 
 @pytest.mark.parametrize("handler", [fork_in_thread, fork_in_pool, fork_and_await], ids=lambda one: one.name)

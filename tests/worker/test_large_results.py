@@ -1,4 +1,4 @@
-"""Results as large as settings allow: they take their time, and cost nobody a lease or an attempt."""
+"""Tests of results at the size limit: they cost neither leases nor attempts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_no_message_holds_is_given_up_once_it_is_done(start_worker, jobs, r
     for dead in jobs.until("dead_letter", too_long, follow_ups):
         assert (dead.attempts, dead.end_reason) == (1, "unusable result")
         assert "too much" in dead.error
-    assert "said what no executor says" not in worker.output
+    assert "sent an invalid message" not in worker.output
     assert worker.stop() == 0
 
 

@@ -1,4 +1,4 @@
-"""Leases that cannot be renewed for a lock: asked for now and then, and given up in time."""
+"""Tests of leases that can't be renewed because of a lock: tried sometimes, and given up in time."""
 
 from __future__ import annotations
 

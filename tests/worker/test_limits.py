@@ -1,4 +1,4 @@
-"""Jobs that take too long, or shall not go on, are asked first, then ended; what only looks dead is left alone."""
+"""Tests of jobs past their limits: asked to stop, then killed. Jobs that only look dead are left alone."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_job_that_heeds_its_time_limit_is_ended_without_its_executor(start_wor
     (dead,) = jobs.until("dead_letter", receipt)
     assert (dead.attempts, dead.end_reason) == (2, "timed out")
     assert jobs.endings(receipt) == ["timed_out", "timed_out"]
-    assert jobs.get(receipt).error == "The attempt shall stop: its time is up."
+    assert jobs.get(receipt).error == "The attempt must stop: its time is up."
     assert {one.error_class for one in jobs.history(receipt)} == {"jobqueue.errors.Interrupted"}
     assert all("in heed" in one.traceback for one in jobs.history(receipt))
     assert all(0.1 < one.duration < 1.5 for one in jobs.history(receipt))
@@ -134,7 +134,7 @@ def test_the_neighbour_of_a_job_that_had_to_be_killed_has_its_attempt_back(start
 def cancel(queue, receipt):
     """Cancel a running job; return the moment."""
     moment = SYSTEM.monotonic()
-    assert queue.cancel([receipt.id]).done == (receipt.id,)
+    assert queue.operator.cancel([receipt.id]).done == (receipt.id,)
     return moment
 
 

@@ -1,4 +1,4 @@
-"""Somebody who locks the row of a running job, and forgets it: that job alone waits to be stored."""
+"""Tests of a locked row of a running job: only that job waits to be stored."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_worker_that_must_end_before_the_lock_does_says_what_it_could_not_stor
     with locked(receipt):
         ledger.open_gate("go")
         assert worker.stop(10) == 1
-    assert "CRITICAL 1 jobs could not be given back or their outcomes not be stored" in worker.output
+    assert "CRITICAL 1 jobs could not be settled or given back" in worker.output
     assert jobs.statuses(receipt) == ["in_progress"]
 
 

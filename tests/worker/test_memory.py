@@ -1,4 +1,4 @@
-"""What a real worker takes of the machine's memory, and gives back."""
+"""Tests of a real worker's memory, and of its return to the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker counts, minute by minute, and how it gets into the figures."""
+"""Tests of the metrics that a worker counts each minute, and of their storage."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy, NotMigrated
 from jobqueue.policy.histogram import bucket
 from jobqueue.policy.settling import completed, released, settled
-from jobqueue.records import Again, Alone, Dead, Ending, Expired, Failure, Later, Lengths, Stopped, Tally
+from jobqueue.records import Again, Alone, Dead, Ending, Failure, Later, Lengths, OverdueLease, Stopped, Tally
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.worker.database_link import DatabaseLink
-from jobqueue.worker.supervisor import metrics_buffer, metrics_flush
 from jobqueue.worker.supervisor.claims import HeldClaim, PendingSettlement
-from jobqueue.worker.supervisor.metrics_buffer import MetricsBuffer
-from jobqueue.worker.supervisor.metrics_flush import MetricsFlush
+from jobqueue.worker.supervisor.metrics import buffer as metrics_buffer
+from jobqueue.worker.supervisor.metrics import flush as metrics_flush
+from jobqueue.worker.supervisor.metrics.buffer import MetricsBuffer
+from jobqueue.worker.supervisor.metrics.flush import MetricsFlush
 from tests.worker.test_units import claim_of
 
 FAILURE = Failure.of(Ending.FAILED)
@@ -93,8 +94,8 @@ def test_a_completion_that_its_handler_stored_is_counted_from_its_beginning(buff
     ("decision", "column"), [(Again(MINUTE), "lost"), (Alone(), "lost"), (Dead("lease lost"), "dead_lettered")]
 )
 def test_a_lease_that_ran_out_is_lost_unless_its_job_is_given_up(buffer, decision, column):
-    expired = Expired("01J", "resize", 4, "host:1:nonce", 3, 3, 0, 0, "images")
-    buffer.swept([(expired, settled(expired, decision, FAILURE))])
+    overdue = OverdueLease("01J", "resize", 4, "host:1:nonce", 3, 3, 0, 0, "images")
+    buffer.swept([(overdue, settled(overdue, decision, FAILURE))])
     assert list(counted(buffer).values()) == [Tally("images", "resize", **{column: 1})]
 
 
@@ -232,7 +233,7 @@ def context(clock, databases):
 
 
 def completed_in(context):
-    return [one.tally.completed for one in context.backend.tallied(60, NOON)]
+    return [one.tally.completed for one in context.backend.metrics.stretches(60, NOON)]
 
 
 def fails(error):
@@ -257,7 +258,7 @@ def test_what_was_counted_is_added_every_ten_seconds(context, clock):
 
 def test_the_depth_is_looked_at_once_a_minute(context, clock, monkeypatch):
     looks = []
-    monkeypatch.setattr(context.backend, "sample", lambda now: looks.append(now) or True)
+    monkeypatch.setattr(context.backend.metrics, "sample", lambda now: looks.append(now) or True)
     flush = MetricsFlush(context)
     for _ in range(13):
         flush.act()
@@ -267,7 +268,7 @@ def test_the_depth_is_looked_at_once_a_minute(context, clock, monkeypatch):
 
 def test_a_look_at_the_depth_that_failed_is_made_up_for(context, clock, monkeypatch):
     looks = []
-    monkeypatch.setattr(context.backend, "sample", lambda now: bool(looks.append(now)))
+    monkeypatch.setattr(context.backend.metrics, "sample", lambda now: bool(looks.append(now)))
     flush = MetricsFlush(context)
     flush.act()
     clock.advance(10)
@@ -279,7 +280,7 @@ def test_what_others_have_locked_is_kept_and_tried_again_soon(context, clock, mo
     flush = MetricsFlush(context)
     context.metrics.settled([finished()])
     with monkeypatch.context() as patch:
-        patch.setattr(context.backend, "tally", lambda *_args: False)
+        patch.setattr(context.backend.metrics, "add", lambda *_args: False)
         flush.act()
     assert not context.metrics.is_empty
     assert 0.5 <= flush.due - clock.monotonic() <= 1.5
@@ -294,7 +295,7 @@ def test_where_the_database_is_out_of_reach_the_books_are_kept(context, clock, m
     flush = MetricsFlush(context)
     context.metrics.settled([finished()])
     with monkeypatch.context() as patch:
-        patch.setattr(context.backend, "tally", fails(error))
+        patch.setattr(context.backend.metrics, "add", fails(error))
         flush.act()
     assert context.database.out_until > 0
     assert not context.metrics.is_empty
@@ -307,8 +308,8 @@ def test_where_the_database_is_out_of_reach_the_books_are_kept(context, clock, m
 @pytest.mark.parametrize("error", [DataError("no"), NotMigrated("default")], ids=["refused", "not migrated"])
 def test_a_database_that_will_not_have_figures_ends_no_worker(context, clock, monkeypatch, caplog, error):
     flush = MetricsFlush(context)
-    for verb in ("tally", "sample"):
-        monkeypatch.setattr(context.backend, verb, fails(error))
+    for verb in ("add", "sample"):
+        monkeypatch.setattr(context.backend.metrics, verb, fails(error))
     for _ in range(3):
         context.metrics.settled([finished()])
         with caplog.at_level(logging.ERROR):
@@ -317,7 +318,7 @@ def test_a_database_that_will_not_have_figures_ends_no_worker(context, clock, mo
         assert flush.due == clock.monotonic() + 10
         clock.advance(10)
     assert [record.message for record in caplog.records] == [
-        "The figures of this worker cannot be stored, its jobs go on"
+        "The metrics of this worker cannot be stored; its jobs go on"
     ]
 
 
@@ -366,8 +367,8 @@ def test_a_worker_that_ends_adds_all_that_is_left(context, clock):
 
 def test_a_worker_that_ends_waits_a_moment_for_those_who_have_the_rows(context, monkeypatch):
     answers = iter([False, False])
-    tally = context.backend.tally
-    monkeypatch.setattr(context.backend, "tally", lambda *given: next(answers, True) and tally(*given))
+    tally = context.backend.metrics.add
+    monkeypatch.setattr(context.backend.metrics, "add", lambda *given: next(answers, True) and tally(*given))
     context.metrics.settled([finished()])
     MetricsFlush(context).close()
     assert completed_in(context) == [1]
@@ -380,11 +381,11 @@ def impatient(clock, monkeypatch):
 
 
 def test_a_worker_that_ends_does_not_wait_for_ever(context, impatient, monkeypatch, caplog):
-    monkeypatch.setattr(context.backend, "tally", lambda *_given: False)
+    monkeypatch.setattr(context.backend.metrics, "add", lambda *_given: False)
     context.metrics.settled([finished()])
     with caplog.at_level(logging.WARNING):
         MetricsFlush(context).close()
-    assert [record.message for record in caplog.records] == ["What this worker did last is missing from the figures"]
+    assert [record.message for record in caplog.records] == ["The last metrics of this worker could not be stored"]
 
 
 def test_a_worker_that_ends_does_not_wait_for_a_database_that_is_gone(context, clock, monkeypatch):
@@ -394,7 +395,7 @@ def test_a_worker_that_ends_does_not_wait_for_a_database_that_is_gone(context, c
         tries.append(clock.monotonic())
         raise OperationalError("gone")
 
-    monkeypatch.setattr(context.backend, "tally", gone)
+    monkeypatch.setattr(context.backend.metrics, "add", gone)
     context.metrics.settled([finished()])
     MetricsFlush(context).close()
     assert len(tries) == 1

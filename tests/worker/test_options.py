@@ -1,4 +1,4 @@
-"""What a worker is told to do: when to end, which jobs to take, in how many processes, and when to renew them."""
+"""Tests of a worker's options: when to end, which jobs to take, how many processes, when to replace them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_drain_does_not_wait_for_a_job_that_is_gone(start_worker, queue, jobs)
     worker = start_worker("--drain")
     worker.until_said("Job retried")
     assert worker.process.poll() is None
-    queue.purge([receipt.id])
+    queue.operator.purge([receipt.id])
     assert worker.wait() == 0
 
 
@@ -168,7 +168,7 @@ def test_a_process_that_grew_too_large_is_replaced(start_worker, jobs):
     [first] = worker.executors
     jobs.until("completed", grow.enqueue(megabytes=200))
     until(lambda: worker.executors and first not in worker.executors, what="another executor")
-    assert "MB" in worker.output.split("is replaced: it takes ")[1]
+    assert "MB" in worker.output.split("is replaced: it uses ")[1]
     [after] = jobs.until("completed", grow.enqueue(megabytes=1))
     assert after.result != first
     assert after.attempts == 1

@@ -1,4 +1,4 @@
-"""Jobs that harm the process they run in, or cannot be read, or return nonsense: dead letters, and the worker lives."""
+"""Tests of jobs that harm their process, can't be read or return nonsense: dead letters, and the worker lives."""
 
 from __future__ import annotations
 

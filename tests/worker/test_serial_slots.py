@@ -1,4 +1,4 @@
-"""Turns: one thread goes on from item to item; where it does not get on, others step in."""
+"""Tests of serial slots: one thread goes from item to item, and others step in if it is stuck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a worker: what runs may end, what does not end in time is given back, and a second signal is obeyed."""
+"""Tests of the shutdown: jobs may end in time, others are given back, and a second signal is obeyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker tells those who listen; and that those who fail or dawdle harm nobody."""
+"""Tests of a worker's signals, and of receivers that fail or are slow."""
 
 from __future__ import annotations
 

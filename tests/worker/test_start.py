@@ -1,4 +1,4 @@
-"""How a worker comes up, what it says of itself and of its jobs, and how it says that it cannot work."""
+"""Tests of a worker's start: its output, its jobs, and errors that prevent it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_queue_that_nobody_has_is_named_with_those_there_are(start_worker, ali
     worker = start_worker("--queue", "nosuch", "--drain", up=0)
     assert worker.wait() == 0
     assert "'nosuch'" in worker.output
-    assert re.search(r"There are: .*default.*images.*mail", worker.output)
+    assert re.search(r"Choose one of: .*default.*images.*mail", worker.output)
 
 
 @pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
@@ -71,14 +71,14 @@ def test_a_queue_that_nobody_has_is_named_with_those_there_are(start_worker, ali
         (["--lease", "1"], {}, "--lease must be from 2 to 3600, got 1.0"),
         (["--max-rss", "lots"], {}, "argument --max-rss: invalid int value: 'lots'"),
         (["--shutdown-grace", "nan"], {}, "--shutdown-grace must be from 0 to 86400, got nan"),
-        ([], {"JOBQUEUE_WORKER_LEASE": "soon"}, "JOBQUEUE_WORKER_LEASE is 'soon', which is no float."),
+        ([], {"JOBQUEUE_WORKER_LEASE": "soon"}, "JOBQUEUE_WORKER_LEASE is 'soon', which is not a valid float."),
         ([], {"JOBQUEUE_WORKER_DRAIN": "maybe"}, "JOBQUEUE_WORKER_DRAIN is 'maybe'; write 1 for yes or 0 for no."),
         ([], {"JOBQUEUE_WORKER_SKIP_CHECKS": "nay"}, "JOBQUEUE_WORKER_SKIP_CHECKS is 'nay'; write 1 for yes or 0"),
         ([], {"JOBQUEUE_WORKER_QUEUES": "mail"}, "Did you mean 'JOBQUEUE_WORKER_QUEUE'?"),
         ([], {"JOBQUEUE_WORKER_CONCURENCY": "2"}, "Did you mean 'JOBQUEUE_WORKER_CONCURRENCY'?"),
-        (["--queue", ""], {}, "--queue is empty: give a name, or leave it out."),
-        (["--type", " "], {}, "--type is empty: give a name, or leave it out."),
-        ([], {"JOBQUEUE_WORKER_QUEUE": " , "}, "JOBQUEUE_WORKER_QUEUE is empty: give a name, or leave it out."),
+        (["--queue", ""], {}, "--queue is empty: give a name or leave it out."),
+        (["--type", " "], {}, "--type is empty: give a name or leave it out."),
+        ([], {"JOBQUEUE_WORKER_QUEUE": " , "}, "JOBQUEUE_WORKER_QUEUE is empty: give a name or leave it out."),
         ([], {"JOBQUEUE_WORKER_PROCESSES": "-1"}, "--processes must be from 0 to 256, got -1"),
     ],
 )
@@ -94,7 +94,10 @@ def test_a_value_that_will_not_do_is_refused_in_one_sentence(start_worker, words
         ({"BACKEND": "x.y.Z"}, "CommandError: JOBQUEUE['BACKEND'] is 'x.y.Z', which cannot be imported: "),
         ({"DATABSE": "default"}, "CommandError: JOBQUEUE has the unknown key 'DATABSE'. Did you mean 'DATABASE'?"),
         ({"DATABASE": "defualt"}, "CommandError: JOBQUEUE names the database 'defualt', which is not in DATABASES. "),
-        ({"RUNTIME_DIR": "run"}, "CommandError: JOBQUEUE['RUNTIME_DIR'] must be None or the absolute path of a folder"),
+        (
+            {"RUNTIME_DIR": "run"},
+            "CommandError: JOBQUEUE['RUNTIME_DIR'] must be None or the absolute path of an existing folder",
+        ),
     ],
 )
 def test_settings_that_will_not_do_are_one_sentence_where_checks_do_not_run(start_worker, jobqueue, sentence):
@@ -284,7 +287,7 @@ def test_a_project_that_starts_threads_gets_its_executors_another_way_and_is_tol
     receipts = nap_many(5)
     worker = start_worker(apps=("tests.worker.threaded",))
     jobs.until("completed", *receipts)
-    assert "Something in this project starts threads as it comes up" in worker.output
+    assert "Something in this project starts threads on import" in worker.output
     assert "jobqueue.worker.zygote.bare" in command_of(worker.zygote)
     assert {run.pid for run in ledger.runs()} <= set(worker.executors)
     os.kill(worker.executors[0], signal.SIGKILL)

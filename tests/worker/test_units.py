@@ -1,4 +1,4 @@
-"""The small parts of a worker, each by itself: messages, slots, what is held, and what a worker may be told."""
+"""Unit tests of a worker's small parts: messages, slots, claims and options."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from datetime import UTC, timedelta
 from functools import partial
 from itertools import pairwise
 from string import ascii_letters, digits
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import NEVER
 from jobqueue.errors import Interrupted, InvalidOption, StopReason
 from jobqueue.policy.settling import completed
-from jobqueue.records import Assignment, Claim, Draft, Ending, Failure, Settlement
+from jobqueue.records import Assignment, Claim, Cycle, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
+from jobqueue.testing import VirtualClock
 from jobqueue.worker.executor import slots
 from jobqueue.worker.executor.attempt import Running, settle_failure
 from jobqueue.worker.executor.outgoing import Outgoing
@@ -26,6 +29,7 @@ from jobqueue.worker.executor.slots import Slots
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.protocol import testimony, wire
 from jobqueue.worker.protocol.wire import BadMessage, Inbox, Word, pack
+from jobqueue.worker.supervisor import loop
 from jobqueue.worker.supervisor.claims import POSTPONED_FOR, Claims, HeldClaim
 from tests.worker.harness import until
 
@@ -500,3 +504,33 @@ def test_an_attempt_whose_time_is_up_before_its_turn_came_is_given_back_unrun():
     assert settle_failure(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.RELEASE
     running.is_at_work = True
     assert settle_failure(running, Interrupted(StopReason.TIME_LIMIT)).settlement.move is Move.BURY
+
+
+def test_a_woken_worker_looks_at_once_and_twice_more(monkeypatch):
+    """Jobs whose wake-up a producer held back are found 5 and 10 milliseconds later."""
+    clock = VirtualClock()
+    monkeypatch.setattr(loop, "SYSTEM", clock)
+    looks = []
+
+    def look(_cycle):
+        looks.append(clock.monotonic())
+        return Cycle()
+
+    context = SimpleNamespace(
+        stopping=False,
+        options=WorkerOptions(poll_interval=1.0),
+        executors=SimpleNamespace(free=1),
+        claims=SimpleNamespace(finished=[], again=NEVER, offer=lambda _now: [], stored=lambda _offered: None),
+        database=SimpleNamespace(is_out=lambda _now: False, ask=look),
+        events=SimpleNamespace(is_heard=False),
+        metrics=SimpleNamespace(settled=lambda _stored: None),
+        awaited=set(),
+    )
+    worker = loop.Loop(context, frozenset(), lambda: None)
+    worker.act()
+    clock.advance(0.3)
+    worker.woken()
+    for _ in range(500):
+        worker.act()
+        clock.advance(0.001)
+    assert looks == pytest.approx([0.0, 0.3, 0.3 + PAUSE, 0.3 + 2 * PAUSE], abs=0.0025)

@@ -1,4 +1,4 @@
-"""A worker that stood still and wakes too late: whatever it tries changes nothing."""
+"""Tests of a worker that was frozen and wakes up too late: nothing it tries has an effect."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
 
-from jobqueue.backends import postgresql_statements
+from jobqueue.backends.postgresql import statements as postgresql_statements
 from jobqueue.errors import LeaseLost
 from jobqueue.models import Attempt, Job
 from jobqueue.policy.settling import completed, released, settled
@@ -90,12 +91,12 @@ class Scene:
     def go_on_without_it(self):
         """Sweep, and let each job come to what its queue is named for."""
         ids = {place: [one.id for key, one in self.receipts.items() if key[1] == place] for place in MEANWHILE}
-        self.other.backend.cancel(ids["cancelled"])
+        self.other.backend.operator.cancel(ids["cancelled"])
         assert len(self.other.sweep(dead=ids["dead"])) == len(self.receipts)
         assert self.other.complete(self.other.claim("run-again")) == ()
         self.running = self.other.claim("running")
         assert len(self.running) == len(VERBS)
-        assert len(self.other.backend.purge(ids["purged"]).done) == len(VERBS)
+        assert len(self.other.backend.operator.purge(ids["purged"]).done) == len(VERBS)
 
     def changed(self, before, after):
         """Say whose row or history is another one now."""
@@ -152,13 +153,20 @@ def locked(path):
         yield str(path)
 
 
+def is_waited_for(path):
+    """Return whether somebody waits for the lock of a file, so that the interpreter lock is kept until it is free."""
+    inode = f":{Path(path).stat().st_ino}"
+    waiting = (line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line)
+    return any(word.endswith(inode) for words in waiting for word in words)
+
+
 def complete_atomically_too_late(start_worker, jobs, ledger, alias, other, **given):
     """Let a worker stand still after it has claimed an atomic job, and wake after another has done that job."""
     worker = start_worker("--concurrency", "2", **given)
     # While the first keeps the interpreter lock, the second is claimed and given out, and cannot begin.
     with locked(ledger.folder / "lock") as lock:
         hog = keep_interpreter.enqueue(lock=lock)
-        until(lambda: ledger.started(hog.id))
+        until(lambda: ledger.started(hog.id) and is_waited_for(lock), what="the job that keeps the interpreter lock")
         receipt = late_atomic.enqueue()
         jobs.until("in_progress", receipt)
         # A row tells that the job is claimed; that the executor has been told, only the supervisor's rest does.

@@ -1,4 +1,4 @@
-"""Large orders: a job of the queue carries them out, for as long as it may, once, and tells what became of them."""
+"""Tests of large orders, which a job carries out once, for as long as the user is allowed to, and reports on."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def entries():
 def test_a_large_selection_becomes_a_job_to_whose_page_the_user_is_sent(queue, operator, dead, small):
     ids = dead(3)
     asked = operator.act("retry", "x", select_across="1", query="?status=dead_letter")
-    assert "are done in the background, by a job of the queue itself" in asked.content.decode()
+    assert "jobs are changed in the background, by a job of the queue" in asked.content.decode()
     answer = operator.agree(asked, why="provider is back", per_minute="60")
     job = Job.objects.using(queue.alias).get(type=TYPE)
     assert answer.redirect_chain == [(reverse("admin:jobqueue_job_change", args=[job.pk]), 302)]
     assert told(answer) == [
-        "This is done in the background, by this job; its page shows how far it is.",
-        "No live worker runs such jobs: it waits until one is started.",
+        "This job does it in the background. Its progress is shown here.",
+        "No live worker runs jobs of this type. The job waits until one is started.",
     ]
     assert job.payload["wanted"] == {"statuses": ["dead_letter"]}
     assert {name: value for name, value in job.payload["order"].items() if value is not None} == {
@@ -130,34 +130,34 @@ def test_with_a_live_worker_nobody_is_warned(queue, operator, dead, small):
     dead(3)
     now = queue.now()
     about = {"name": "one", "host": "host", "pid": 1, "version": "0", "processes": 1, "slots": 1}
-    queue.enlist(WorkerRecord(owner="host:1:x", started_at=now, seen_at=now, types=(TYPE,), **about))
+    queue.workers.enlist(WorkerRecord(owner="host:1:x", started_at=now, seen_at=now, types=(TYPE,), **about))
     assert len(told(operator.do("retry", "x", across=True))) == 1
-    queue.dismiss("host:1:x")
+    queue.workers.dismiss("host:1:x")
 
 
 def test_a_live_worker_of_other_queues_does_not_do_it(queue, operator, dead, small):
     dead(3)
     now = queue.now()
     about = {"name": "one", "host": "host", "pid": 1, "version": "0", "processes": 1, "slots": 1, "queues": ("mail",)}
-    queue.enlist(WorkerRecord(owner="host:1:x", started_at=now, seen_at=now, types=(TYPE,), **about))
+    queue.workers.enlist(WorkerRecord(owner="host:1:x", started_at=now, seen_at=now, types=(TYPE,), **about))
     assert told(operator.do("retry", "x", across=True))[1].startswith("No live worker")
-    queue.dismiss("host:1:x")
+    queue.workers.dismiss("host:1:x")
 
 
 def test_the_same_order_given_twice_is_one(queue, operator, dead, small):
     dead(3)
     asked = operator.act("retry", "x", select_across="1")
     operator.agree(asked)
-    assert told(operator.agree(asked))[0] == "The same is being done already, by this job."
+    assert told(operator.agree(asked))[0] == "This job is already doing the same."
     assert Job.objects.using(queue.alias).filter(type=TYPE).count() == 1
     operator.agree(asked, why="another reason")
     assert Job.objects.using(queue.alias).filter(type=TYPE).count() == 2
 
 
 def test_an_order_does_not_wait_in_a_queue_that_was_paused(queue, operator):
-    queue.pause(Scope.QUEUE, "default")
+    queue.operator.pause(Scope.QUEUE, "default")
     assert row(queue, start(order(operator), DEAD).id).queue == "jobqueue"
-    queue.resume(Scope.QUEUE, "default")
+    queue.operator.resume(Scope.QUEUE, "default")
     assert row(queue, start(order(operator, why="again"), DEAD).id).queue == "default"
 
 
@@ -248,7 +248,7 @@ def test_what_came_or_ended_since_is_left_alone(queue, operator, dead, small):
     _claim, result, _attendant = attempt(queue)
     assert statuses(queue, [*ids, *late]) == ["dead_letter", "queued", "queued", "dead_letter"]
     assert (result["done"], result["left_alone"]) == (2, 1)
-    assert result["reasons"][0]["reason"] == "has ended since this was asked for"
+    assert result["reasons"][0]["reason"] == "has ended since the order was given"
 
 
 @pytest.mark.parametrize("verb", ["cancel", "purge"])
@@ -343,7 +343,9 @@ def withdraw(user, what):
 def test_a_permission_that_is_withdrawn_midway_stops_the_rest(queue, operator, dead, small):
     ids = dead(5)
     start(order(operator), DEAD)
-    with pytest.raises(Cancel, match=r"may no longer do this\. Of 5 jobs, 2 were changed before, and 0 left alone\."):
+    with pytest.raises(
+        Cancel, match=r"no longer has the permission\. Of 5 jobs, 2 were already changed and 0 left alone\."
+    ):
         attempt(queue, then=lambda: withdraw(operator.user, "the verb"))
     assert statuses(queue, ids) == ["queued", "queued", *["dead_letter"] * 3]
     assert entries() == ids[:2]
@@ -360,7 +362,7 @@ def test_who_was_let_in_without_being_of_the_staff_need_not_be(queue, sign_in, d
 def test_a_user_that_cannot_be_is_nobody(queue, operator, dead, small, user_id):
     dead(3)
     start(order(operator).model_copy(update={"user_id": user_id}), DEAD)
-    with pytest.raises(Cancel, match="gone or no longer active"):
+    with pytest.raises(Cancel, match="deleted or is no longer active"):
         attempt(queue)
 
 
@@ -390,7 +392,7 @@ def test_nobody_edits_an_order(queue, operator, dead):
     address = reverse("admin:jobqueue_job_edit", args=[job_id])
     assert not registry.get(TYPE).editable
     for answer in (operator.client.get(address, follow=True), operator.client.post(address, {}, follow=True)):
-        assert told(answer) == [f"Payloads of the type {TYPE} are not to be edited."]
+        assert told(answer) == [f"Payloads of the type {TYPE} can't be edited."]
 
 
 FORGERIES = {
@@ -410,7 +412,7 @@ def test_who_may_only_write_jobs_gives_no_order_in_an_operators_name(queue, sign
     (job,) = Job.objects.using(queue.alias).filter(type=TYPE)
     Job.objects.using(queue.alias).filter(type=TYPE).delete()
     enqueue(TYPE, forged(job.payload))
-    with pytest.raises(Cancel, match="Nobody gave this order"):
+    with pytest.raises(Cancel, match="This order was not given"):
         attempt(queue)
     assert statuses(queue, ids) == ["dead_letter"] * 3
     assert entries() == []
@@ -428,7 +430,7 @@ def test_an_order_is_the_one_that_was_given_whatever_a_database_makes_of_its_num
 def test_an_order_is_given_again_only_by_who_gave_it(queue, operator, sign_in, dead, small, by):
     ids, chief = dead(3), sign_in(is_superuser=True)
     job_id = start(order(chief, "purge"), DEAD).id
-    queue.cancel([job_id])
+    queue.operator.cancel([job_id])
 
     def retry(visitor):
         if by == "button":
@@ -436,7 +438,7 @@ def test_an_order_is_given_again_only_by_who_gave_it(queue, operator, sign_in, d
         return visitor.do("retry", job_id, query=f"?status=failed&type={TYPE}", across=by == "everything")
 
     said = told(retry(operator))
-    assert any("is an order of another operator; give it in your own name" in one for one in said), said
+    assert any("carries out another operator's order; give that order in your own name" in one for one in said), said
     assert row(queue, job_id).status == "failed"
     assert "1 job is queued again." in told(retry(chief))
     attempt(queue)

@@ -1,4 +1,4 @@
-"""The question before a verb: what it counts, what it takes, when it asks again, and what it leaves alone."""
+"""Tests of the confirmation page: its counts, its scope, when it asks again, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_every_action_of_the_list_asks_first(queue, operator, job_in, verb, acro
     assert list(Job.objects.using(queue.alias).order_by("pk").values()) == before
     assert LogEntry.objects.count() == 0
     assert Inline(asked.content.decode()).found == []
-    taken = [status for status in STATUSES if VERBS[verb].fits(status)]
-    usual = [status for status in STATUSES if status in VERBS[verb].usual]
-    assert asked.context["tally"].expected == len(usual if across else taken)
+    taken = [status for status in STATUSES if VERBS[verb].accepts(status)]
+    usual = [status for status in STATUSES if status in VERBS[verb].default_statuses]
+    assert asked.context["affected"].expected == len(usual if across else taken)
     operator.agree(asked, **TOLD.get(verb, {}))
     assert LogEntry.objects.count() == len(usual if across else taken)
 
@@ -91,7 +91,7 @@ def test_it_says_how_many_of_which_status_and_what_is_left_alone(queue, operator
     assert all(job_id in page for job_id in ids)
     page = operator.act("retry", *ids, select_across="1").content.decode()
     assert "<strong>2 jobs will be queued again" in page
-    assert "failed: they were stopped by decision; filter by this status to mean them" in page
+    assert "failed: they were stopped on purpose; filter by this status to include them" in page
 
 
 def test_where_nothing_fits_nothing_can_be_agreed_to(queue, operator, job_in):
@@ -133,11 +133,11 @@ def test_a_question_costs_a_bounded_number_of_queries(queue, operator, job_in):
 def test_it_asks_again_when_more_match_than_it_said(queue, operator, job_in):
     ids = [job_in("dead_letter"), job_in("dead_letter")]
     asked = operator.act("purge", ids[0], select_across="1", query="?status=dead_letter")
-    assert asked.context["tally"].expected == 2
+    assert asked.context["affected"].expected == 2
     job_in("dead_letter")
     kept = job_in("completed")
     again = operator.agree(asked)
-    assert again.context["tally"].expected == 3
+    assert again.context["affected"].expected == 3
     assert len(statuses(queue)) == 4
     assert told(operator.agree(again)) == ["3 jobs are deleted, with their history."]
     assert list(statuses(queue)) == [kept]
@@ -146,10 +146,10 @@ def test_it_asks_again_when_more_match_than_it_said(queue, operator, job_in):
 def test_fewer_than_were_agreed_to_are_done_at_once(queue, operator, job_in):
     ids = [job_in("dead_letter"), job_in("dead_letter")]
     asked = operator.act("retry", *ids)
-    queue.purge(ids[:1])
+    queue.operator.purge(ids[:1])
     assert told(operator.agree(asked)) == [
         "1 job is queued again.",
-        f"1 job was left alone: is gone, or no longer in this list ({ids[0]}).",
+        f"1 job was left alone: it is gone or no longer in this list ({ids[0]}).",
     ]
 
 
@@ -258,7 +258,7 @@ def test_a_moment_is_read_without_time_zones_too(queue, operator, settings):
 
 
 def test_known_queues_are_offered(queue, operator):
-    queue.pause(Scope.QUEUE, "closed <b>")
+    queue.operator.pause(Scope.QUEUE, "closed <b>")
     page = operator.act("move", put(queue)).content.decode()
     assert '<option value="images">' in page
     assert '<option value="closed &lt;b&gt;">' in page
@@ -271,7 +271,7 @@ def test_the_list_is_meant_as_it_was_filtered_and_searched(queue, operator):
     mine = put_all(queue, draft(tenant="acme"), draft(tenant="acme"))
     others = put_all(queue, draft(), draft("rare", tenant="acme"))
     asked = operator.act("cancel", "x", select_across="1", query="?q=tenant:acme&type=resize")
-    assert asked.context["tally"].expected == 2
+    assert asked.context["affected"].expected == 2
     answer = operator.agree(asked)
     assert answer.redirect_chain == [(f"{reverse('admin:jobqueue_job_changelist')}?q=tenant:acme&type=resize", 302)]
     assert {job_id for job_id, status in statuses(queue).items() if status == "failed"} == set(mine)
@@ -281,7 +281,7 @@ def test_the_list_is_meant_as_it_was_filtered_and_searched(queue, operator):
 def test_a_moment_that_was_said_relative_to_now_is_the_one_that_was_shown(queue, operator, job_in):
     job_id = job_in("dead_letter")
     asked = operator.act("retry", "x", select_across="1", query="?q=after:1h")
-    assert asked.context["tally"].expected == 1
+    assert asked.context["affected"].expected == 1
     wanted, _back = confirm.unsealed(dict(asked.context["kept"])["sealed"])
     # By the time of the answer it is older than an hour, and meant all the same.
     Job.objects.using(queue.alias).filter(pk=job_id).update(created_at=wanted.created_after)
@@ -321,10 +321,12 @@ def test_old_orders_are_not_repeated_by_a_filter_that_does_not_name_them(queue, 
     Job.objects.using(queue.alias).update(status="dead_letter")
     done, left = told(operator.do("retry", "x", across=True))
     assert done == "1 job is queued again."
-    assert left == f"1 job was left alone: is an order of an operator; filter by its type to mean it ({order})."
+    assert (
+        left == f"1 job was left alone: it carries out an operator's order; filter by its type to include it ({order})."
+    )
     assert statuses(queue) == {order: "dead_letter", other: "queued"}
     assert told(operator.do("retry", "x", query=f"?q=id:{order}", across=True)) == ["1 job is queued again."]
-    queue.cancel([order])
+    queue.operator.cancel([order])
     assert told(operator.do("retry", "x", query=f"?q=type:{TYPE}&status=failed", across=True)) == [
         "1 job is queued again."
     ]

@@ -1,4 +1,4 @@
-"""Retrying with another payload: who may, what is asked for, what is shown, what is kept and what is never sent."""
+"""Tests of the retry with another payload: permissions, form, review, and what is kept and never sent."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_payload_is_edited_shown_and_only_then_stored(queue, operator, dead, s
     assert "wrong name" in review.content.decode()
     assert state(queue) == before
     answer = agree(operator, review)
-    assert told(answer) == ["The job is queued again, with another payload."]
+    assert told(answer) == ["The job is queued again with another payload."]
     job = row(queue, job_id)
     assert (job.status, job.payload) == ("queued", {**PAYLOAD, "name": "Eve"})
     assert job.context["first"] == {"payload": PAYLOAD, "payload_version": 1}
@@ -157,7 +157,7 @@ def test_a_hidden_value_is_not_to_be_moved_where_it_could_be_read(queue, operato
     job_id = dead("anything_goes")
     before = state(queue)
     answer = send(operator, job_id, {**json.loads(SHOWN), **moved})
-    assert "write it out" in answer.content.decode()
+    assert "Write the value out." in answer.content.decode()
     assert state(queue) == before
 
 
@@ -175,11 +175,11 @@ def test_a_validator_that_quotes_a_hidden_value_does_not_betray_it(queue, operat
     ("payload", "words"),
     [
         ("", "This field is required."),
-        ("{", "This is not JSON: look at line 1, column 2."),
-        ('{"name": "Ada",\n "limits": nothing}', "This is not JSON: look at line 2, column 12."),
+        ("{", "This is not valid JSON: see line 1, column 2."),
+        ('{"name": "Ada",\n "limits": nothing}', "This is not valid JSON: see line 2, column 12."),
         ('{"name": NaN}', "NaN is not JSON."),
         ('{"name": Infinity}', "Infinity is not JSON."),
-        ('{"name": ' + "9" * 5_000 + "}", "It holds a number that is too long."),
+        ('{"name": ' + "9" * 5_000 + "}", "The JSON holds a number that is too long."),
         ("[" * 50_000 + "]" * 50_000, "too deeply"),
         ("[]", "payload: Input should be"),
         ("{}", "name: Field required"),
@@ -187,7 +187,7 @@ def test_a_validator_that_quotes_a_hidden_value_does_not_betray_it(queue, operat
         ('{"name": "\\u0000"}', "NUL"),
         ('{"name": "\\ud800"}', "surrogate"),
         ('{"name": "' + "x" * 300_000 + '"}', "MAX_PAYLOAD_BYTES"),
-        (SHOWN, "This is the payload that it has."),
+        (SHOWN, "The payload is unchanged."),
     ],
 )
 def test_a_payload_that_will_not_do_is_told_beside_the_box_and_changes_nothing(queue, operator, dead, payload, words):
@@ -235,9 +235,9 @@ def test_hostile_text_is_shown_as_text(operator, dead):
         ({"status": "queued"}, "Only the payload of failed jobs and dead letters can be edited."),
         ({"status": "completed"}, "Only the payload of failed jobs and dead letters can be edited."),
         ({"kind": "chargee"}, "This release has no handler for the type chargee"),
-        ({"kind": "settled_by_others"}, "Payloads of the type settled_by_others are not to be edited."),
-        ({"kind": "renamed", "payload": {"nobody": 1}}, "cannot be read by this release"),
-        ({"kind": "renamed", "payload_version": 3}, "cannot be read by this release"),
+        ({"kind": "settled_by_others"}, "Payloads of the type settled_by_others can't be edited."),
+        ({"kind": "renamed", "payload": {"nobody": 1}}, "This release can't read the payload"),
+        ({"kind": "renamed", "payload_version": 3}, "This release can't read the payload"),
         ({"kind": "anything_goes", "payload": {"x": "y" * 260_000}}, "too long to be edited here"),
     ],
 )
@@ -256,23 +256,23 @@ def test_what_cannot_be_edited_says_why(queue, operator, dead, values, words):
 @pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
 def test_a_payload_that_python_cannot_read_says_so(queue, operator, dead):
     job_id = dead("anything_goes", '{"n": ' + "9" * 5_000 + "}")
-    assert "cannot be read by this release" in told(open_(operator, job_id))[0]
+    assert "This release can't read the payload" in told(open_(operator, job_id))[0]
 
 
 @pytest.mark.parametrize("job_id", ["nothing", "\0", "ä" * 300])
 def test_an_unknown_job_leads_to_the_list(operator, job_id):
     answer = open_(operator, job_id)
-    assert told(answer)[0].startswith("1 job was left alone: is gone")
+    assert told(answer)[0].startswith("1 job was left alone: it is gone")
 
 
 def test_a_job_that_has_changed_meanwhile_is_not_overwritten(queue, operator, dead):
     job_id = dead()
     review = send(operator, job_id, {**json.loads(SHOWN), "name": "Eve"})
     other = {**PAYLOAD, "password": "of-somebody-else"}
-    queue.retry_edited(job_id, json.dumps(other), 1)
+    queue.operator.retry_edited(job_id, json.dumps(other), 1)
     Job.objects.using(queue.alias).filter(pk=job_id).update(status="dead_letter")
     answer = agree(operator, review)
-    assert "The job has changed since this page was opened" in answer.content.decode()
+    assert "The job has changed since you opened this page" in answer.content.decode()
     assert (row(queue, job_id).status, row(queue, job_id).payload) == ("dead_letter", other)
 
 

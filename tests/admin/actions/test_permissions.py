@@ -1,4 +1,4 @@
-"""Who may see and do what: every view asks for its own permission."""
+"""Tests of permissions: every view checks its own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_verb_is_done_with_its_permission_alone(queue, job_in, sign_in, verb, 
         allowed = permission == PERMISSIONS[verb]
         assert answer.status_code == (200 if allowed else 403)
         assert (state(queue) != before) == allowed
-        queue.purge([job_id])
+        queue.operator.purge([job_id])
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,4 +1,4 @@
-"""Hidden values of an edited payload: put back where they were, and never where they would come to light."""
+"""Tests of redacted values in an edited payload: restored in their places, and never revealed elsewhere."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_is_changed_around_a_hidden_value_keeps_it(written, whole):
     ],
 )
 def test_a_hidden_value_that_nobody_can_place_is_refused(written):
-    with pytest.raises(NotRestored, match=r"write it out"):
+    with pytest.raises(NotRestored, match=r"it is unclear which hidden value is meant\. Write the value out\."):
         restored({**SHOWN, **written}, PAYLOAD)
 
 

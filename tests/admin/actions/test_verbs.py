@@ -1,4 +1,4 @@
-"""An operator's verbs: what they do to each status, what they tell, and what they leave in the log."""
+"""Tests of the operator's actions: their effect on each status, their messages, and their log entries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_verbs_are_these_and_an_order_knows_them():
     assert {verb.name: verb.permission for verb in VERBS.values()} == {
         name: f"jobqueue.{codename}" for name, codename in PERMISSIONS.items()
     }
-    assert {verb.name for verb in VERBS.values() if verb.plain} == set(PLAIN)
+    assert {verb.name for verb in VERBS.values() if not verb.asks_first} == set(PLAIN)
 
 
 @pytest.mark.parametrize("by", ["press", "act"])
@@ -79,7 +79,7 @@ def test_a_job_is_made_due_put_off_moved_and_given_another_priority(queue, opera
     operator.press("move", job_id, **AGREED, queue="mail", why="the others are busy")
     assert (row(queue, job_id).priority, row(queue, job_id).queue) == (2, "mail")
     assert said() == [
-        "Made due at once.",
+        "Made due now.",
         *(one for one in said() if one.startswith("Rescheduled to ")),
         "Priority changed to 2.",
         "Moved to the queue mail: the others are busy",
@@ -90,16 +90,16 @@ def test_a_job_is_made_due_put_off_moved_and_given_another_priority(queue, opera
 @pytest.mark.parametrize(
     ("verb", "data", "reason"),
     [
-        ("run_now", {}, "is due already"),
-        ("prioritise", {"priority": "5"}, "has that priority already"),
-        ("move", {"queue": "default"}, "is in that queue already"),
+        ("run_now", {}, "is already due"),
+        ("prioritise", {"priority": "5"}, "already has that priority"),
+        ("move", {"queue": "default"}, "is already in that queue"),
     ],
 )
 def test_what_would_change_nothing_is_left_alone_and_not_logged(queue, operator, verb, data, reason):
     job_id = put(queue)
     before = row(queue, job_id)
     (message,) = told(operator.press(verb, job_id, **AGREED, **data))
-    assert message == f"1 job was left alone: {reason} ({job_id})."
+    assert message == f"1 job was left alone: it {reason} ({job_id})."
     assert (row(queue, job_id).scheduled_at, row(queue, job_id).updated_at) == (before.scheduled_at, before.updated_at)
     assert log() == []
 
@@ -109,7 +109,7 @@ def test_who_is_asked_to_stop_twice_is_logged_once(queue, operator, job_in):
     operator.press("cancel", job_id)
     asked_at = row(queue, job_id).cancel_requested_at
     (message,) = told(operator.press("cancel", job_id))
-    assert "was asked to stop already" in message
+    assert "was already asked to stop" in message
     assert row(queue, job_id).cancel_requested_at == asked_at
     assert len(log()) == 1
 
@@ -140,7 +140,7 @@ def test_an_unknown_id_changes_nothing_and_is_told(queue, operator, job_in, verb
     before = list(Job.objects.using(queue.alias).values())
     answer = operator.press(verb, job_id, **AGREED)
     assert answer.status_code == 200
-    assert told(answer)[0].startswith("1 job was left alone: is gone")
+    assert told(answer)[0].startswith("1 job was left alone: it is gone")
     assert list(Job.objects.using(queue.alias).values()) == before
     assert log() == []
 
@@ -149,7 +149,7 @@ def test_an_unknown_id_among_the_selected_is_told(queue, operator, job_in):
     job_id = job_in("dead_letter")
     assert told(operator.do("retry", job_id, "nothing")) == [
         "1 job is queued again.",
-        "1 job was left alone: is gone, or no longer in this list (nothing).",
+        "1 job was left alone: it is gone or no longer in this list (nothing).",
     ]
     assert operator.act("retry", "\0").status_code == 400
 
@@ -158,7 +158,9 @@ def test_jobs_that_a_verb_does_not_fit_are_told_with_the_reason(queue, operator,
     ids = [job_in("dead_letter"), job_in("completed"), job_in("completed")]
     done, left = told(operator.do("retry", *ids))
     assert done == "1 job is queued again."
-    assert left.startswith("2 jobs were left alone: is completed; only failed jobs and dead letters are retried (")
+    assert left.startswith(
+        "Each of 2 jobs was left alone: it is completed; only failed jobs and dead letters are retried ("
+    )
     assert [one for one, _flag, _user in log()] == ids[:1]
 
 
@@ -180,17 +182,17 @@ def test_more_reasons_than_fit_are_counted(rf, queue, operator, job_in):
 def test_work_is_done_in_batches(queue, operator, monkeypatch):
     monkeypatch.setattr(verbs, "BATCH", 2)
     sizes = []
-    cancel = type(queue).cancel
-    monkeypatch.setattr(type(queue), "cancel", lambda self, ids: sizes.append(len(ids)) or cancel(self, ids))
+    cancel = type(queue.operator).cancel
+    monkeypatch.setattr(type(queue.operator), "cancel", lambda self, ids: sizes.append(len(ids)) or cancel(self, ids))
     ids = put_all(queue, *(draft() for _ in range(5)))
-    assert told(operator.do("cancel", *ids)) == ["5 jobs are cancelled; those that run are asked to stop."]
+    assert told(operator.do("cancel", *ids)) == ["5 jobs are cancelled; those that are running are asked to stop."]
     assert sizes == [2, 2, 1]
     assert len(log()) == 5
 
 
 def test_a_database_that_gives_up_midway_leaves_word_of_what_was_done(queue, operator, monkeypatch):
     monkeypatch.setattr(verbs, "BATCH", 1)
-    cancel, left = type(queue).cancel, [1]
+    cancel, left = type(queue.operator).cancel, [1]
 
     def once(self, ids):
         if not left:
@@ -198,11 +200,11 @@ def test_a_database_that_gives_up_midway_leaves_word_of_what_was_done(queue, ope
         left.pop()
         return cancel(self, ids)
 
-    monkeypatch.setattr(type(queue), "cancel", once)
+    monkeypatch.setattr(type(queue.operator), "cancel", once)
     answer = operator.do("cancel", *put_all(queue, draft(), draft()))
     assert told(answer) == [
-        "The database was busy for too long, and the rest was left alone. Try again.",
-        "1 job is cancelled; if it runs, it is asked to stop.",
+        "The database was busy for too long. The remaining jobs were left alone. Try again.",
+        "1 job is cancelled; if it is running, it is asked to stop.",
     ]
     assert len(log()) == 1
 
@@ -270,12 +272,12 @@ def test_a_dead_letter_dealt_with_leads_back_to_the_list(queue, operator, job_in
 def test_a_purge_of_dead_letters_spares_what_is_one_no_more(queue, operator, job_in):
     job_id = job_in("dead_letter")
     asked = operator.act("purge", job_id, model="deadletter")
-    queue.retry([job_id])
+    queue.operator.retry([job_id])
     for answer in (
         operator.agree(asked),
         operator.press("purge", job_id, model="deadletter", **AGREED),
     ):
-        assert "is gone, or no longer in this list" in told(answer)[0]
+        assert "is gone or no longer in this list" in told(answer)[0]
     assert row(queue, job_id).status == "queued"
 
 
@@ -287,7 +289,7 @@ def test_dead_letters_are_retried_and_purged_and_nothing_else(operator, job_in):
 
 def test_the_page_of_a_dead_letter_that_is_one_no_more_leads_to_the_job(queue, operator, job_in):
     job_id = job_in("dead_letter")
-    queue.retry([job_id])
+    queue.operator.retry([job_id])
     address = reverse("admin:jobqueue_deadletter_change", args=[job_id])
     answer = operator.client.get(address, follow=True)
     assert answer.redirect_chain == [(reverse("admin:jobqueue_job_change", args=[job_id]), 302)]

@@ -1,4 +1,4 @@
-"""Charts: values in, markup out: well-formed, escaped, without a style, and the same told in words and numbers."""
+"""Tests of charts: well-formed, escaped markup without styles, with the same values in words and numbers."""
 
 from __future__ import annotations
 

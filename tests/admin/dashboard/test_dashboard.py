@@ -1,4 +1,4 @@
-"""The dashboard: who may see it, that its figures are right, what it warns of, and what an open page is sent."""
+"""Tests of the dashboard: permissions, correct metrics, warnings, and updates of an open page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def enlist(queue):
     def make(name="one", **values):
         about = {"host": "host", "pid": 1, "version": "0.1.0", "started_at": queue.now(), "seen_at": queue.now()}
         room = {"processes": 1, "slots": 10, "types": ("resize", "greet")}
-        queue.enlist(WorkerRecord(**{"owner": f"host:1:{name}", "name": name, **about, **room, **values}))
+        queue.workers.enlist(WorkerRecord(**{"owner": f"host:1:{name}", "name": name, **about, **room, **values}))
 
     return make
 
@@ -70,12 +70,12 @@ def tally(queue, ago=timedelta(0), job_type="resize", place="default", waited=()
     """Note what happened so long ago."""
     took = {name: Lengths(Counter(buckets(some)), sum(some)) for name, some in (("waited", waited), ("ran", ran))}
     one = Tally(place, job_type, **counts, **took)
-    assert queue.tally(queue.now() - ago, [one])
+    assert queue.metrics.add(queue.now() - ago, [one])
 
 
 def part(answer, name):
     """The markup of one part, read as XML."""
-    body = {one.name: one.body for one in answer.context["parts"]}[name]
+    body = {one.name: one.body for one in answer.context["panels"]}[name]
     return ElementTree.fromstring(f"<div>{body}</div>")  # noqa: S314 - our own
 
 
@@ -166,9 +166,9 @@ def test_a_page_is_whole_and_would_do_under_a_strict_policy(queue, reader, enlis
     put(queue)
     put(queue, "rare")
     enlist()
-    queue.pause(Scope.QUEUE, "default", "the printer burns")
+    queue.operator.pause(Scope.QUEUE, "default", "the printer burns")
     tally(queue, completed=3, retried=1, dead_lettered=1, stopped=1, lost=1, waited=[0.01, 200], ran=[1.5])
-    assert queue.sample(queue.now())
+    assert queue.metrics.sample(queue.now())
     answer = reader.client.get(address, {"window": window})
     assert answer.status_code == 200
     assert Inline(answer.content.decode()).found == []
@@ -195,7 +195,7 @@ def test_the_same_number_of_queries_serves_any_number_of_rows(queue, reader, enl
             put_all(queue, draft(f"kind{number}-{one}", queue=f"queue{number}-{one}"), draft("resize"))
             tally(queue, timedelta(minutes=one), f"kind{number}-{one}", f"queue{number}-{one}", completed=1, ran=[1])
             enlist(f"{number}-{one}")
-            queue.pause(Scope.QUEUE, f"queue{number}-{one}")
+            queue.operator.pause(Scope.QUEUE, f"queue{number}-{one}")
         with CaptureQueriesContext(connections["default"]) as first:
             if queue.alias == "default":
                 assert reader.client.get(address).status_code == 200
@@ -279,7 +279,7 @@ def _length(text):
 def test_the_charts_have_the_figures_of_each_stretch(queue, reader, window):
     minutes = {"hour": 1, "day": 10, "week": 60}[window]
     put(queue)
-    assert queue.sample(queue.now())
+    assert queue.metrics.sample(queue.now())
     tally(queue, completed=30 * minutes, dead_lettered=minutes, waited=[3.0], ran=[0.25])
     tally(queue, timedelta(minutes=2 * minutes), retried=5 * minutes)
     answer = reader.client.get(PAGE, {"window": window})
@@ -318,8 +318,8 @@ def test_a_type_or_a_queue_narrows_everything(queue, reader, enlist, job_in):
     put_all(queue, draft("rare", queue="images"), draft("rare"), draft("greet", queue="images"))
     tally(queue, job_type="rare", place="images", completed=2)
     tally(queue, job_type="greet", place="images", completed=3)
-    queue.pause(Scope.QUEUE, "images")
-    queue.pause(Scope.TYPE, "greet")
+    queue.operator.pause(Scope.QUEUE, "images")
+    queue.operator.pause(Scope.TYPE, "greet")
     enlist(types=("rare",), queues=("images",))
     enlist("two", types=("greet",))
     answer = reader.client.get(PAGE, {"type": "rare", "queue": "images"})
@@ -338,16 +338,16 @@ def test_a_type_or_a_queue_narrows_everything(queue, reader, enlist, job_in):
 def test_an_empty_database_has_a_page_without_a_warning(queue, reader):
     answer = reader.client.get(PAGE)
     assert warnings(answer) == []
-    assert words(part(answer, "findings")) == "✓Nothing does."
+    assert words(part(answer, "findings")) == "✓Nothing needs attention."
     assert tiles(answer)["Oldest due job"] == "-"
     assert tiles(answer, "window")["Success rate"] == "-"
-    assert words(part(answer, "types")) == "There is nothing to show."
+    assert words(part(answer, "types")) == "No data."
     assert [words(part(answer, name).find(".//svg/desc")) for name in PARTS[3:8]] == [
-        "Nothing ended.",
-        "Nothing was counted.",
-        "Nothing was started.",
-        "Nothing ended.",
-        "Nothing was counted.",
+        "No job ended.",
+        "No data.",
+        "No job was started.",
+        "No job ended.",
+        "No data.",
     ]
 
 
@@ -360,6 +360,32 @@ def test_it_warns_that_no_worker_is_up(queue, reader):
     assert warnings(answer) == ["✕2 jobs wait, and no worker is up. Start one with manage.py runworker. Workers"]
     (link,) = part(answer, "findings").iter("a")
     assert reader.client.get(link.get("href")).status_code == 200
+
+
+def test_jobs_that_are_not_due_yet_need_no_worker(queue, reader, clock):
+    put(queue, delay=HOUR)
+    assert warnings(reader.client.get(PAGE)) == []
+    clock.advance(2 * HOUR)
+    assert len(warnings(reader.client.get(PAGE))) == 1
+
+
+def test_it_does_not_say_of_a_part_that_no_worker_is_up_while_one_is(queue, reader, enlist):
+    put(queue, "rare")
+    enlist(types=("greet",))
+    answer = reader.client.get(PAGE, {"type": "rare"})
+    assert warnings(answer) == ["✕No live worker takes jobs of type rare: 1 wait. Show them"]
+    assert tiles(answer)["Workers alive"].startswith("0 ")
+
+
+def test_it_warns_of_a_job_that_can_neither_be_run_nor_ended(queue, reader, enlist):
+    stuck = put(queue)
+    enlist(left_out={stuck: "invalid byte", "<b>": "<i>"})
+    answer = reader.client.get(PAGE)
+    assert set(warnings(answer)) == {
+        f"✕Job {stuck} can neither be run nor ended, and worker one leaves it out: invalid byte Show it",
+        "✕Job <b> can neither be run nor ended, and worker one leaves it out: <i> Show it",
+    }
+    assert [stuck] in [shown(reader.client.get(one.get("href"))) for one in part(answer, "findings").iter("a")]
 
 
 def test_it_warns_of_a_type_that_no_live_worker_takes(queue, reader, enlist):
@@ -384,8 +410,8 @@ def test_it_warns_of_a_type_that_no_live_worker_takes(queue, reader, enlist):
 
 
 def test_it_warns_of_what_is_paused_with_reason_and_since_when(queue, reader, enlist, clock):
-    queue.pause(Scope.QUEUE, "images", "the <disk> burns")
-    queue.pause(Scope.TYPE, "greet")
+    queue.operator.pause(Scope.QUEUE, "images", "the <disk> burns")
+    queue.operator.pause(Scope.TYPE, "greet")
     clock.advance(2 * HOUR)
     enlist()
     answer = reader.client.get(PAGE)
@@ -403,7 +429,7 @@ def test_it_warns_of_jobs_that_wait_for_long_unless_that_is_explained_already(qu
     late = put(queue, scheduled_at=long_ago)
     put(queue, "greet", scheduled_at=queue.now() - timedelta(minutes=59))
     put(queue, "resize", queue="closed", scheduled_at=long_ago)
-    queue.pause(Scope.QUEUE, "closed")
+    queue.operator.pause(Scope.QUEUE, "closed")
     put(queue, "rare", scheduled_at=long_ago)
     answer = reader.client.get(PAGE)
     told = [one for one in warnings(answer) if "has been due for" in one]
@@ -415,7 +441,7 @@ def test_it_warns_of_jobs_that_wait_for_long_unless_that_is_explained_already(qu
 def test_the_first_of_many_warnings_are_shown(queue, reader, monkeypatch):
     monkeypatch.setattr(panels, "FINDINGS_SHOWN", 2)
     for number in range(5):
-        queue.pause(Scope.QUEUE, f"queue{number}")
+        queue.operator.pause(Scope.QUEUE, f"queue{number}")
     answer = reader.client.get(PAGE)
     assert len(warnings(answer)) == 2
     assert words(part(answer, "findings").find("p")) == "and 3 more"
@@ -459,7 +485,7 @@ def test_no_page_gets_an_element_or_an_attribute_from_a_name(queue, reader, enli
     text = HOSTILE[number]
     short = text[:SHORT]
     put(queue, short, queue=short, scheduled_at=queue.now() - timedelta(hours=2))
-    queue.pause(Scope.TYPE, short, text)
+    queue.operator.pause(Scope.TYPE, short, text)
     tally(queue, job_type=short, place=short, completed=1, ran=[1.0])
     enlist(short)
     for query in ({}, {"type": short, "queue": short, "window": short}):
@@ -509,7 +535,7 @@ def test_who_knows_nothing_is_sent_everything_as_the_page_has_it(queue, reader):
     answer = reader.client.get(PAGE)
     sent = json.loads(reader.client.get(LIVE).content)["parts"]
     assert list(sent) == PARTS
-    assert {name: one["html"] for name, one in sent.items()} == {one.name: one.body for one in answer.context["parts"]}
+    assert {name: one["html"] for name, one in sent.items()} == {one.name: one.body for one in answer.context["panels"]}
 
 
 # In which words

@@ -1,4 +1,4 @@
-"""The page of one job among many rows: what it and each look at it visit is bounded, wherever the job stands."""
+"""Tests of the query plans of a job's page: the number of visited rows is bounded, wherever the job is."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_log_is_read_a_stretch_at_a_time_whatever_its_length(queue, long_log
         with connection.cursor() as cursor:
             cursor.execute(statement)
         with CaptureQueriesContext(connection) as asked:
-            found = history.past_of(job, tuple).deeds, history.history_of(job, tuple, None).found
+            found = history.past_of(job, tuple).actions, history.history_of(job, tuple, None).found
             assert [[deed.words for deed in deeds] for deeds in found] == [["Moved."]] * 2
             assert history.history_of(job, tuple, MANY // 2).found == ()
         read = [one["sql"] for one in asked if "django_admin_log" in one["sql"]]

@@ -1,4 +1,4 @@
-"""The timeline of a job: what happened in which order, by whom and why, what is to come, and what it does not tell."""
+"""Tests of a job's timeline: the order of events, their actors and reasons, future events, and omissions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def newest_deed():
 
 
 def test_a_job_that_waits_for_a_worker(queue, story):
-    assert story(put(queue)).titles == ["Queued", "Attempt 1 of 3, as soon as a worker takes it"]
+    assert story(put(queue)).titles == ["Queued", "Attempt 1 of 3, once a worker takes the job"]
 
 
 def test_a_job_that_is_scheduled(queue, story):
@@ -166,7 +166,7 @@ def test_an_attempt_is_told_by_its_ending(queue, story, decision, ending, words)
     assert story(job_id).titles == [
         "Queued",
         f"Attempt 1: {words}",
-        f"Attempt {number} of 3, as soon as a worker takes it",
+        f"Attempt {number} of 3, once a worker takes the job",
     ]
 
 
@@ -182,7 +182,7 @@ def test_a_job_that_an_operator_brought_back(queue, story, operator, job_in):
     job_id = job_in("dead_letter")
     operator.press("retry", job_id)
     begun = ["Queued", "Attempt 1: failed", "visitor0, in the admin"]
-    assert story(job_id).titles == [*begun, "Attempt 1 of 3, as soon as a worker takes it"]
+    assert story(job_id).titles == [*begun, "Attempt 1 of 3, once a worker takes the job"]
     claim = take_one(queue)
     assert story(job_id).titles == [*begun, "Attempt 1 of 3 began"]
     assert settle(queue, failing(claim, Dead("attempts used up"))) == ()
@@ -222,7 +222,7 @@ def test_whatever_the_clocks_say_it_begins_with_the_beginning_and_ends_with_the_
     assert titles[1:3] == ["visitor0, in the admin", "Attempt 2: failed"]
     assert "Attempt 2 of 3 began" in titles
     last = {
-        "queued": "Attempt 3 of 3, as soon as a worker takes it",
+        "queued": "Attempt 3 of 3, once a worker takes the job",
         "in_progress": "visitor0, in the admin",
         "completed": "Completed",
         "failed": "Stopped",
@@ -423,12 +423,12 @@ def test_the_end_of_a_short_text_is_all_of_it():
 
 
 def test_many_deeds_show_their_end_and_say_so(queue, operator, story, monkeypatch):
-    monkeypatch.setattr(history, "DEEDS_SHOWN", 2)
+    monkeypatch.setattr(history, "ACTIONS_SHOWN", 2)
     job_id = put(queue)
     for number in range(3):
         log(queue, operator, job_id, f"Deed {number}.")
     found = story(job_id)
-    assert "“History” has all of it" in found.titles[1]
+    assert "see “History”" in found.titles[1]
     assert [f"Deed {number}." in " ".join(found.texts) for number in range(3)] == [False, True, True]
 
 
@@ -440,7 +440,7 @@ def test_only_the_newest_entries_of_the_log_are_looked_at_and_it_says_so(queue, 
         log(queue, operator, other, "Of another job.")
     found = story(job_id)
     assert "Long ago." not in " ".join(found.texts)
-    assert "“History” has all of it" in found.titles[1]
+    assert "see “History”" in found.titles[1]
     # All of the log since this one was queued has been looked at.
     LogEntry.objects.filter(pk__lte=newest_deed().pk - 3).update(action_time=SYSTEM.now() - timedelta(days=1))
     assert not any("History" in title for title in story(other).titles)
@@ -463,13 +463,13 @@ def test_the_history_has_all_that_was_done_page_by_page(queue, operator, monkeyp
         address = older and reverse("admin:jobqueue_job_history", args=[job_id]) + older[1]
     told = re.findall(r"Deed \d, with \[redacted\]\.|The last deed|Of another job", "".join(pages))
     assert told == ["The last deed", *(f"Deed {number}, with [redacted]." for number in (4, 3, 2, 1, 0))]
-    assert "nothing was done" in pages[1]
+    assert "There are no actions since" in pages[1]
 
 
 def test_a_retry_that_nobody_noted_is_told_from_the_numbers(queue, story, operator, job_in):
-    anew, waits = "Retried, with all its attempts", "Attempt 1 of 3, as soon as a worker takes it"
+    anew, waits = "Retried, with all its attempts", "Attempt 1 of 3, once a worker takes the job"
     job_id = job_in("dead_letter")
-    queue.retry([job_id])
+    queue.operator.retry([job_id])
     assert story(job_id).titles == ["Queued", "Attempt 1: failed", anew, waits]
     assert settle(queue, released(take_one(queue))) == ()  # not counted, so the next has its number
     assert settle(queue, failing(take_one(queue), Dead("attempts used up"))) == ()
@@ -478,7 +478,7 @@ def test_a_retry_that_nobody_noted_is_told_from_the_numbers(queue, story, operat
     found = story(job_id)
     assert found.titles[-3:] == ["Attempt 1: failed", "visitor0, in the admin", waits]
     assert found.titles.count(anew) == 1
-    assert "not from the admin" in found.texts[found.titles.index(anew)]
+    assert "not in the admin" in found.texts[found.titles.index(anew)]
 
 
 # Hostile values

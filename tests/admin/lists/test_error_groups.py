@@ -1,4 +1,4 @@
-"""Dead letters by error: which groups are shown with what, who may deal with them, and how softly they are retried."""
+"""Tests of dead letters by error: the groups, the permissions, and retries with a pace."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def test_what_no_exception_ended_is_named_by_how_it_ended(operator, fail):
     fail("resize:crashed", "its process was ended", error_class="", traceback="", ending=Ending.CRASHED)
     answer = operator.client.get(FIRST)
     assert [one.error for one in answer.context["found"]] == ["crashed"]
-    assert "It left no traceback." in operator.client.get(group_address("resize:crashed")).content.decode()
+    assert "It has no traceback." in operator.client.get(group_address("resize:crashed")).content.decode()
 
 
 def test_a_group_shows_one_traceback_and_its_jobs_and_leads_to_the_list_of_them(queue, operator, fail):
     old, new, other = fail(), fail(message="disk under water"), fail("net")
     answer = operator.client.get(group_address("disk"))
     page = answer.content.decode()
-    assert answer.context["told"].message == "disk under water"
+    assert answer.context["failure"].message == "disk under water"
     assert page.count("line 7, in print_label") == 1
     assert [job["id"] for job in answer.context["jobs"]] == [new, old]
     assert reverse("admin:jobqueue_deadletter_change", args=[new]) in page
@@ -152,7 +152,7 @@ def test_of_too_many_errors_the_latest_are_shown(operator, fail, monkeypatch):
         fail(name)
     answer = operator.client.get(FIRST)
     assert [one.address for one in answer.context["found"]] == [group_address(name) for name in ("c", "b")]
-    assert "There are more errors; the 2 that were seen last are shown." in answer.content.decode()
+    assert "There are more errors. Only the latest 2 are shown." in answer.content.decode()
 
 
 def test_dead_letters_of_another_program_are_one_group(queue, operator, fail):
@@ -174,7 +174,7 @@ def test_a_group_that_is_no_more_leads_back_and_says_so(operator, fail, fingerpr
     fail()
     answer = operator.client.get(group_address(fingerprint), follow=True)
     assert answer.redirect_chain == [(FIRST, 302)]
-    assert told(answer) == ["No dead letter has this error any more."]
+    assert told(answer) == ["No dead letter has this error."]
 
 
 def test_a_fingerprint_of_any_signs_has_its_page(operator, fail):
@@ -327,7 +327,7 @@ def test_a_group_is_retried_whole_and_others_are_left_alone(queue, operator, fai
     ids, other = [fail() for _ in range(3)], fail("net")
     nameless = fail(None)
     asked = operator.client.post(group_address("disk", "retry"))
-    assert asked.context["tally"].expected == 3
+    assert asked.context["affected"].expected == 3
     assert statuses(queue, *ids) == ["dead_letter"] * 3
     answer = operator.agree(asked, why="the disk is new")
     assert answer.redirect_chain == [(FIRST, 302)]
@@ -367,7 +367,7 @@ def test_who_joins_a_group_after_it_was_asked_about_is_asked_about_too(queue, op
     asked = operator.client.post(group_address("disk", "purge"))
     second = fail()
     again = operator.agree(asked)
-    assert again.context["tally"].expected == 2
+    assert again.context["affected"].expected == 2
     assert statuses(queue, first, second) == ["dead_letter"] * 2
     operator.agree(again)
     assert statuses(queue, first, second) == [None, None]

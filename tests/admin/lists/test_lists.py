@@ -1,4 +1,4 @@
-"""Lists: what a search finds, what a filter leaves, how many are counted, how far is looked, what is never fetched."""
+"""Tests of lists: searches, filters, limited counts and scans, and columns that are never fetched."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from jobqueue.admin.lists.jobs import ReadingJobs
-from jobqueue.admin.search import plan, results
+from jobqueue.admin.search import results
 from jobqueue.admin.search.query import parse, spelled
+from jobqueue.backends.sql.search import plan
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.ids import least_id
@@ -103,7 +104,7 @@ def test_an_address_without_end_is_refused(queue, operator, parameter):
 
 
 def test_the_box_offers_what_can_be_asked_for_and_the_names_that_are_known(queue, operator):
-    queue.pause(Scope.QUEUE, "the closed one")
+    queue.operator.pause(Scope.QUEUE, "the closed one")
     page = operator.list().content.decode()
     offered = page.split('<datalist id="jq-suggestions">')[1].split("</datalist>")[0]
     for word in (
@@ -192,7 +193,7 @@ def test_matches_that_were_not_checked_for_secrets_are_owned_up_to_whether_there
         stored(queue, 4, error="password=canary-hunter2", status=status)
         answer = operator.list(q=f"error:canary status:{status}")
         assert shown(answer) == []
-        assert note(answer).startswith("Each match is checked for secrets before it is shown; of more than 3")
+        assert note(answer).startswith("Each match is checked for secrets before it is shown. Only the newest 3")
         assert note(operator.list(q=f"error:nothing status:{status}")) == note(answer)
         assert shown(operator.list(q=f"id:{old[0]} error:canary")) == old
 
@@ -249,7 +250,7 @@ def test_what_an_index_tells_is_counted_though_it_lies_behind_all_that_is_looked
     assert results.counted(parse(asked)) == (number, False, False)
 
 
-NOTE = "Only the newest 10 jobs were looked at, back to"
+NOTE = "Only the newest 10 jobs were searched, back to"
 
 
 def note(answer):
@@ -289,7 +290,7 @@ def test_what_an_index_leads_to_is_found_however_old_it_is(queue, operator, few,
     stored(queue, 30)
     answer = operator.list(q=text)
     assert (shown(answer), note(answer)) == ([old], "")
-    assert not results.counted(parse(text)).part
+    assert not results.counted(parse(text)).is_part
     assert shown(operator.list(q=text, o="1")) == [old]
 
 
@@ -346,7 +347,7 @@ def test_jobs_before_a_moment_are_looked_for_from_that_moment_on(queue, operator
     before, long_before = created(days=5), created(days=9)
     answer = operator.list(q="before:3d type:resize")
     assert shown(answer) == before[:10]
-    assert note(answer).startswith("Only the newest 10 jobs before that moment were looked at, back to")
+    assert note(answer).startswith("Only the newest 10 jobs before that time were searched, back to")
     assert shown(operator.list(q="before:8d type:resize")) == long_before[:10]
     assert shown(operator.list(q="before:8d type:resize", o="1")) == long_before[9::-1]
     answer = operator.list(q="before:20d")
@@ -413,7 +414,7 @@ def test_a_list_tells_how_long_a_job_took_and_how_far_it_is(queue, operator):
         in page
     )
     assert page.count("<progress") == 1
-    assert '<span class="jq-small">runs for 3 hours</span>' in page.replace("\xa0", " ")
+    assert '<span class="jq-small">running for 3 hours</span>' in page.replace("\xa0", " ")
     assert '<span class="jq-small">took 2.0 s</span>' in page
     assert page.count('<span class="jq-small">attempt 1 of 3</span>') == 3
 
@@ -440,7 +441,7 @@ def test_types_and_queues_are_filtered_without_asking_the_jobs(queue, operator):
     rare, elsewhere = put(queue, "rare"), put(queue, queue="elsewhere")
     assert shown(operator.list(type="rare")) == [rare]
     assert shown(operator.list(queue="elsewhere")) == [elsewhere]
-    queue.pause(Scope.QUEUE, "closed")
+    queue.operator.pause(Scope.QUEUE, "closed")
     response = operator.list()
     assert choices(response, "type") == ["All", *sorted(registry.names)]
     assert choices(response, "queue") == ["All", *sorted({"closed"} | {kind.options.queue for kind in registry})]
@@ -504,7 +505,7 @@ def test_a_count_stops_at_the_cap_and_says_that_there_are_more(queue, operator, 
     put(queue)
     response = operator.list()
     assert response.context["cl"].result_count == 3
-    assert "3+ jobs match." in response.content.decode()
+    assert "More than 3 jobs match." in response.content.decode()
 
 
 QUERIES = {

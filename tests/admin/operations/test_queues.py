@@ -1,4 +1,4 @@
-"""Queues in the admin: their figures, who serves them, and pausing them so that no worker takes from them any more."""
+"""Tests of queues in the admin: their metrics, their workers, and pauses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_each_queue_is_shown_with_its_figures(queue, operator):
 def test_the_last_hour_is_told_from_the_figures(queue, operator):
     put(queue, queue="images")
     now = queue.now()
-    queue.tally(now, [Tally("images", "resize", completed=1_999, dead_lettered=1), Tally("images", "greet", stopped=1)])
+    queue.metrics.add(
+        now, [Tally("images", "resize", completed=1_999, dead_lettered=1), Tally("images", "greet", stopped=1)]
+    )
     answer = operator.client.get(FIRST)
     assert row_of(answer, "images").ended == "1,999 completed, 99.9 %"
     assert row_of(answer, "resize", "images").ended == "1,999 completed, 99.9 %"
@@ -73,9 +75,9 @@ def test_the_last_hour_is_told_from_the_figures(queue, operator):
 
 
 def test_queues_and_types_without_jobs_are_shown_where_the_code_or_a_pause_names_them(queue, operator):
-    queue.pause(Scope.QUEUE, "closed", "stocktaking")
-    queue.pause(Scope.TYPE, "unheard_of")
-    queue.enlist(worker(queues=("served",)))
+    queue.operator.pause(Scope.QUEUE, "closed", "stocktaking")
+    queue.operator.pause(Scope.TYPE, "unheard_of")
+    queue.workers.enlist(worker(queues=("served",)))
     answer = operator.client.get(FIRST)
     assert {"default", "images", "closed", "served"} <= {row.name for row in answer.context["queues"]}
     assert {("resize_image", "images"), ("unheard_of", "")} <= {
@@ -103,13 +105,13 @@ def test_a_backlog_without_a_live_worker_is_told_in_words(queue, operator):
         return row_of(answer, "mail").troubles[:1], row_of(answer, "resize", "mail").troubles[:1]
 
     assert troubles() == (["No worker is up."], ["No worker is up."])
-    queue.enlist(worker("a", queues=("other",), types=("resize",)))
+    queue.workers.enlist(worker("a", queues=("other",), types=("resize",)))
     assert troubles() == (["No live worker serves this queue."], ["No live worker serves this queue."])
-    queue.enlist(worker("b", queues=("mail",), types=("greet",)))
+    queue.workers.enlist(worker("b", queues=("mail",), types=("greet",)))
     assert troubles() == (["No live worker for this type: resize."], ["No live worker for this type."])
-    queue.enlist(worker("c", types=("resize",), state=WorkerState.STOPPING))
+    queue.workers.enlist(worker("c", types=("resize",), state=WorkerState.STOPPING))
     assert troubles()[1] == ["The workers that could run it are stopping."]
-    queue.enlist(worker("d", types=("resize",)))
+    queue.workers.enlist(worker("d", types=("resize",)))
     assert row_of(operator.client.get(FIRST), "mail").troubles == []
     Worker.objects.using(queue.alias).update(seen_at=SYSTEM.now() - timedelta(hours=1))
     assert troubles() == (["No worker is up."], ["No worker is up."])
@@ -117,13 +119,13 @@ def test_a_backlog_without_a_live_worker_is_told_in_words(queue, operator):
 
 def test_a_type_that_waits_for_another_release_says_so(queue, operator):
     put(queue, "unheard_of")
-    queue.enlist(worker(types=("unheard_of",)))
+    queue.workers.enlist(worker(types=("unheard_of",)))
     answer = operator.client.get(FIRST)
     assert row_of(answer, "unheard_of", "default").troubles == ["This release has no handler for it."]
 
 
 def test_depths_stop_at_the_cap(queue, operator, monkeypatch):
-    monkeypatch.setattr(queue_rows, "depths", lambda: queue.depths(cap=2))
+    monkeypatch.setattr(queue_rows, "depths", lambda: queue.metrics.depths(cap=2))
     put_all(queue, *(draft("resize", queue="mail") for _ in range(3)), draft("greet", queue="mail"))
     put_all(queue, *(draft(queue="other", delay=timedelta(hours=1)) for _ in range(3)))
     mail, other = (row_of(operator.client.get(FIRST), name) for name in ("mail", "other"))
@@ -149,14 +151,14 @@ def test_a_paused_queue_is_left_alone_by_claims_until_it_is_resumed(queue, keepe
     held, free = put(queue, queue="mail"), put(queue, queue="other")
     answer = keeper.client.post(steering("pause", "queue", "mail"), {"why": "the provider is down"}, follow=True)
     assert answer.redirect_chain == [(FIRST, 302)]
-    assert told(answer) == ["The queue mail is paused: jobs that run go on, and no other is taken from it."]
+    assert told(answer) == ["The queue mail is paused. Running jobs continue, and no more are taken from it."]
     assert [claim.id for claim in take(queue)] == [free]
-    (pause,) = queue.pauses()
+    (pause,) = queue.operator.pauses()
     assert (pause.scope, pause.name, pause.reason) == (Scope.QUEUE, "mail", "the provider is down")
     page = keeper.client.get(FIRST).content.decode()
     assert "the provider is down" in page
     answer = keeper.client.post(steering("resume", "queue", "mail"), {"why": ""}, follow=True)
-    assert told(answer) == ["The queue mail runs again."]
+    assert told(answer) == ["The queue mail is resumed."]
     assert [claim.id for claim in take(queue)] == [held]
 
 
@@ -176,17 +178,17 @@ def test_what_a_pause_and_its_end_mean_is_told_before(queue, keeper):
     page = keeper.client.get(steering("pause", "queue", "mail"))
     assert (page.context["sum"].queued, page.context["sum"].due) == ("2", "1")
     assert "no more jobs from the queue <strong><bdi>mail</bdi></strong>" in page.content.decode()
-    queue.pause(Scope.QUEUE, "mail", "the provider is down")
+    queue.operator.pause(Scope.QUEUE, "mail", "the provider is down")
     page = keeper.client.get(steering("resume", "queue", "mail")).content.decode()
     assert "the provider is down" in page
-    assert "starts at once" in page
+    assert "Due jobs start at once" in page
 
 
 def test_a_pause_needs_a_reason_and_a_short_one(queue, keeper):
     for why in ("", "  ", "x" * 501, "a\0b", "a\nb", "a\u202eb"):
         answer = keeper.client.post(steering("pause", "queue", "mail"), {"why": why})
         assert (answer.status_code, bool(answer.context["form"].errors)) == (200, True)
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
     assert not LogEntry.objects.exists()
 
 
@@ -194,9 +196,9 @@ def test_pausing_twice_keeps_the_first_reason_and_resuming_twice_does_nothing(qu
     first = steering("pause", "queue", "mail")
     keeper.client.post(first, {"why": "first"}, follow=True)
     assert told(keeper.client.post(first, {"why": "second"}, follow=True)) == [
-        "The queue mail was paused already, and keeps its first reason."
+        "The queue mail was already paused, and keeps its first reason."
     ]
-    assert [one.reason for one in queue.pauses()] == ["first"]
+    assert [one.reason for one in queue.operator.pauses()] == ["first"]
     keeper.client.post(steering("resume", "queue", "mail"), follow=True)
     answer = keeper.client.post(steering("resume", "queue", "mail"), follow=True)
     assert told(answer) == ["The queue mail was not paused."]
@@ -223,7 +225,7 @@ def test_who_paused_what_and_why_is_in_the_log_and_on_the_page(queue, keeper):
 def test_a_name_that_no_queue_can_have_is_refused_in_words(queue, keeper):
     answer = keeper.client.post(steering("pause", "queue", "a b"), {"why": "x"}, follow=True)
     assert "must be letters" in told(answer)[0]
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
 
 
 @pytest.mark.parametrize(("scope", "name"), [("job", "x"), ("", ""), ("queue", "\0"), ("type", "x" * 101)])
@@ -243,7 +245,7 @@ def test_an_address_that_means_nothing_is_refused(keeper, scope, name):
 )
 def test_a_queue_is_paused_by_those_alone_who_may(queue, sign_in, verb, codenames):
     if verb == "resume":
-        queue.pause(Scope.QUEUE, "letters", "before")
+        queue.operator.pause(Scope.QUEUE, "letters", "before")
     visitor = sign_in(*codenames)
     sees, may = "view_job" in codenames, set(codenames) >= {"view_job", "pause_queue"}
     page = visitor.client.get(FIRST)
@@ -256,7 +258,7 @@ def test_a_queue_is_paused_by_those_alone_who_may(queue, sign_in, verb, codename
     address = steering(verb, "queue", "letters")
     assert visitor.client.get(address).status_code == (200 if may else 403)
     assert visitor.client.post(address, {"why": "x"}).status_code == (302 if may else 403)
-    assert bool(queue.pauses()) == (may == (verb == "pause"))
+    assert bool(queue.operator.pauses()) == (may == (verb == "pause"))
 
 
 def test_nobody_else_gets_in(queue, sign_in):
@@ -265,11 +267,11 @@ def test_nobody_else_gets_in(queue, sign_in):
             assert reverse("admin:login") in client.get(address).headers["Location"]
         answer = client.post(steering("pause", "queue", "mail"), {"why": "x"})
         assert reverse("admin:login") in answer.headers["Location"]
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
 
 
 def test_looking_changes_nothing(queue, keeper):
-    queue.pause(Scope.QUEUE, "mail", "before")
+    queue.operator.pause(Scope.QUEUE, "mail", "before")
     put(queue)
 
     def everything():
@@ -288,10 +290,10 @@ def test_nothing_is_paused_without_the_pages_token(queue, keeper):
     strict.force_login(keeper.user)
     address = steering("pause", "queue", "mail")
     assert strict.post(address, {"why": "x"}).status_code == 403
-    assert queue.pauses() == []
+    assert queue.operator.pauses() == []
     token = str(strict.get(address).context["csrf_token"])
     assert strict.post(address, {"why": "x", "csrfmiddlewaretoken": token}).status_code == 302
-    assert len(queue.pauses()) == 1
+    assert len(queue.operator.pauses()) == 1
 
 
 def test_there_are_no_pages_for_forms(sign_in):
@@ -308,9 +310,9 @@ def test_no_page_of_queues_gets_an_element_from_data(queue, keeper, text):
     short = text[:90]
     put(queue, short, queue=f"\x1b{short[:80]}")
     put(queue, short, queue=short)
-    queue.pause(Scope.QUEUE, short, text)
-    queue.pause(Scope.TYPE, short, text)
-    queue.enlist(worker(short, types=("resize",)))
+    queue.operator.pause(Scope.QUEUE, short, text)
+    queue.operator.pause(Scope.TYPE, short, text)
+    queue.workers.enlist(worker(short, types=("resize",)))
     answers = [keeper.client.get(FIRST)]
     answers += [keeper.client.get(steering(verb, "queue", short)) for verb in ("pause", "resume")]
     answers += [keeper.client.post(steering("resume", "type", short), {"why": text[:500]}, follow=True)]

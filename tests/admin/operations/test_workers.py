@@ -1,4 +1,4 @@
-"""Workers in the admin: who is up, what each runs, and what does not fit, in words."""
+"""Tests of workers in the admin: the running ones, their jobs, and warnings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page_of(owner):
 def up(queue, owner="host:1:nonce", **values):
     """Enlist a worker that started an hour ago."""
     known = {"version": __version__, "started_at": SYSTEM.now() - timedelta(hours=1)}
-    queue.enlist(worker(owner, **{**known, **values}))
+    queue.workers.enlist(worker(owner, **{**known, **values}))
     return owner
 
 
@@ -88,7 +88,7 @@ def test_workers_that_keep_dying_do_not_fill_the_page(queue, operator, monkeypat
         silent(queue, up(queue, f"w{number}"), 300 - number)
     answer = operator.client.get(FIRST)
     assert [one.name for one in answer.context["workers"]] == ["w3", "w2"]
-    assert "There are more" in answer.content.decode()
+    assert "There are more workers." in answer.content.decode()
 
 
 # What does not fit
@@ -99,13 +99,13 @@ def test_different_versions_side_by_side_are_told(queue, operator):
         up(queue, owner, version=version)
     silent(queue, up(queue, "d", version="0.9"), 100)
     notices = operator.client.get(FIRST).context["notices"]
-    assert notices[0] == ("Different versions run side by side: 1.0 (2), 1.1 (1). Restart the workers that are behind.")
+    assert notices[0] == ("The workers run different versions: 1.0 (2), 1.1 (1). Restart the outdated ones.")
 
 
 def test_workers_of_another_version_than_the_page_are_told(queue, operator):
     up(queue, version="0.0.1")
     assert operator.client.get(FIRST).context["notices"] == [
-        f"The workers run version 0.0.1, and this page is of version {__version__}."
+        f"The workers run version 0.0.1, but the admin runs version {__version__}."
     ]
 
 
@@ -118,11 +118,11 @@ def test_a_silent_worker_says_when_its_leases_end(queue, operator):
     silent(queue, "dead", 65)
     for address in (FIRST, page_of("dead")):
         (notice,) = operator.client.get(address).context["notices"]
-        assert plain(notice).startswith("mail-1 was not heard of for 1 minute: it died, or cannot reach the database. ")
+        assert plain(notice).startswith("mail-1 has been silent for 1 minute: it died, or can't reach the database. ")
         assert "The leases of its 2 jobs end in 1 minute at the latest, at " in plain(notice)
     Job.objects.using(queue.alias).update(lease_until=SYSTEM.now() - timedelta(seconds=5))
     (notice,) = operator.client.get(page_of("dead")).context["notices"]
-    assert "The leases of its 2 jobs are over: any live worker takes them back." in notice
+    assert "The leases of its 2 jobs have ended. A live worker will recover them." in notice
 
 
 def test_a_silent_worker_without_jobs_says_so(queue, operator):
@@ -139,7 +139,7 @@ def test_jobs_of_workers_that_are_not_listed_are_told(queue, operator):
     take(queue, 2, owner="stranger")
     take(queue, 1, owner="alive")
     assert operator.client.get(FIRST).context["notices"] == [
-        "2 running jobs are held by workers that are not listed; they go back when their leases end."
+        "2 running jobs are held by workers that are not listed. They are recovered when their leases end."
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_workers_page_shows_what_each_slot_runs(queue, operator):
     Job.objects.using(queue.alias).update(started_at=SYSTEM.now() - timedelta(minutes=3))
     second = put(queue, "greet", queue="mail")
     assert take_one(queue, owner=owner).id == second
-    queue.cancel([second])
+    queue.operator.cancel([second])
     put(queue)
     take_one(queue, owner="other")
     answer = operator.client.get(page_of(owner))
@@ -170,7 +170,7 @@ def test_a_workers_page_shows_what_each_slot_runs(queue, operator):
 
 
 def test_an_idle_worker_says_so(queue, operator):
-    assert "Nothing at the moment." in operator.client.get(page_of(up(queue))).content.decode()
+    assert "No jobs are running." in operator.client.get(page_of(up(queue))).content.decode()
 
 
 def test_very_many_jobs_of_one_worker_are_shown_in_part(queue, operator, monkeypatch):
@@ -179,7 +179,7 @@ def test_very_many_jobs_of_one_worker_are_shown_in_part(queue, operator, monkeyp
     take(queue, owner=up(queue, "me"))
     answer = operator.client.get(page_of("me"))
     assert len(answer.context["jobs"]) == 2
-    assert "It holds more jobs; the 2 that have run for longest are shown." in answer.content.decode()
+    assert "There are more jobs. Only the 2 longest-running ones are shown." in answer.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_what_another_program_says_a_worker_serves_harms_no_page(queue, operator
 def test_the_page_of_an_unknown_worker_leads_to_the_list(queue, operator, owner):
     answer = operator.client.get(page_of(owner), follow=True)
     assert answer.redirect_chain == [(FIRST, 302)]
-    assert told(answer)[0].startswith("There is no such worker")
+    assert told(answer)[0].startswith("This worker is gone")
 
 
 def test_workers_cost_as_many_queries_however_many_there_are(queue, operator):

@@ -1,4 +1,4 @@
-"""The search box: what is typed there and what it comes to, there and back; the sentence where it comes to nothing."""
+"""Tests of the search box: parsing, writing, and messages about invalid input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jobqueue.admin.search import query
 from jobqueue.admin.search.combine import both
 from jobqueue.admin.search.query import BadQuery, parse, spelled
-from jobqueue.admin.search.tokens import Word, plain, scalar, words, written_scalar
+from jobqueue.admin.search.tokens import Token, plain, scalar, words, written_scalar
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.redaction import is_secret_name, redact_text
 from jobqueue.records import LONGEST_SOUGHT, Filter, is_place
@@ -53,6 +53,10 @@ READ = {
     "after:2026-01-31T12:00Z": Filter(created_after=datetime(2026, 1, 31, 12, tzinfo=UTC)),
     "before:2026-01-31": Filter(created_before=datetime(2026, 1, 30, 23, tzinfo=UTC)),
     "before:2026-07-01T00:00:00+02:00": Filter(created_before=datetime(2026, 6, 30, 22, tzinfo=UTC)),
+    "after:9999-12-31": Filter(created_after=datetime(9998, 12, 30, 22, 59, 59, 999_999, tzinfo=UTC)),
+    "before:9999-12-31T23:59:59Z": Filter(created_before=datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+    "after:0001-01-01T00:00Z": Filter(created_after=datetime(2, 1, 1, tzinfo=UTC)),
+    "before:0001-01-01": Filter(created_before=datetime(2, 1, 1, 23, 6, 32, tzinfo=UTC)),
     "payload.image_id:7": Filter(payload=(("image_id", 7),)),
     'payload.image_id:"7"': Filter(payload=(("image_id", "7"),)),
     "payload.a.0.b:-1.5 payload.c:true": Filter(payload=(("a.0.b", -1.5), ("c", True))),
@@ -110,9 +114,9 @@ def test_of_several_moments_the_narrowest_holds():
 REFUSED = {
     "statsu:failed": "There is no “statsu:”. Did you mean “status:”?",
     "Tpye:x": "There is no “Tpye:”. Did you mean “type:”?",
-    "zzz:1": "There is no “zzz:”. There are type:, status:, queue:, error:, payload:, ",
+    "zzz:1": "There is no “zzz:”. Possible names are type:, status:, queue:, error:, payload:, ",
     "type.x:1": "There is no “type.x:”.",
-    "status:dead": "There is no status “dead”. There are queued, in_progress, completed, failed, dead_letter.",
+    "status:dead": "There is no status “dead”. Possible are queued, in_progress, completed, failed, dead_letter.",
     "type:": "“type:” needs a value, as in “type:resize_image”.",
     "type:a,,b": "“type:” needs a value",
     'error:""': '“error:” needs a value, as in “error:"timed out"”.',
@@ -120,25 +124,26 @@ REFUSED = {
     "payload.:7": "“payload” needs a path",
     "payload.a..b:7": "“payload” needs a path",
     "payload.a:": "“payload.a:” needs a value",
-    'payload."a\\"b":7': "A path can hold neither quotes nor backslashes.",
-    "payload." + ".".join("abcdefghijklmnop") + ":1": "leads too deep",
-    "payload.0.0.0.0:1": "leads too deep",
-    "after:yesterday": "“yesterday” is no moment. Write how long ago it was, as 15m, 2h or 3d, or a date: 2026-01-31.",
-    "after:99999999w": "is no moment",
-    "after:9999-12-31T23:59:59-12:00": "is no moment",
-    "after:" + "9" * 500: "is no moment",
-    'type:"a': "A quotation mark is not closed.",
-    '"': "A quotation mark is not closed.",
-    "id:a*,b*": "“id:” takes whole ids, or the beginning of one",
-    "id:*": "“id:” takes whole ids",
+    'payload."a\\"b":7': "A path can't contain quotes or backslashes.",
+    "payload." + ".".join("abcdefghijklmnop") + ":1": "is too deep",
+    "payload.0.0.0.0:1": "is too deep",
+    "after:yesterday": "“yesterday” is not a time. "
+    "Write how long ago it was, such as 15m, 2h or 3d, or a date: 2026-01-31.",
+    "after:99999999w": "is not a time",
+    "after:9999-12-31T23:59:59-12:00": "is not a time",
+    "after:" + "9" * 500: "is not a time",
+    'type:"a': "A closing quotation mark is missing.",
+    '"': "A closing quotation mark is missing.",
+    "id:a*,b*": "“id:” takes complete ids, or the beginning of one",
+    "id:*": "“id:” takes complete ids",
     "status:queued status:failed": "No job is both “status:queued” and “status:failed”.",
     "tenant:a tenant:b": "No job is both “tenant:a” and “tenant:b”.",
     "id:a* id:b*": "No job is both “id:a*” and “id:b*”.",
-    "error:timeout error:refused": "Only one “error:” can be asked for at a time",
-    "type:\0": "This holds a character that no job can hold.",
-    "\ud800": "This holds a character that no job can hold.",
-    "type:" + "x" * 10_000_000: "This is longer than 2000 characters.",
-    "type:x " * 100: "These are more than 30 words.",
+    "error:timeout error:refused": "Only one “error:” is possible",
+    "type:\0": "This contains a character that no job can have.",
+    "\ud800": "This contains a character that no job can have.",
+    "type:" + "x" * 10_000_000: "Use at most 2000 characters.",
+    "type:x " * 100: "Use at most 30 words.",
 }
 
 
@@ -164,7 +169,7 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(text, queue):
     ],
 )
 def test_what_looks_like_a_secret_cannot_be_searched_for(text):
-    with pytest.raises(BadQuery, match="looks like a secret, and those cannot be searched for"):
+    with pytest.raises(BadQuery, match=r"looks like a secret\. Secrets can't be searched for"):
         parse(text)
 
 
@@ -254,7 +259,7 @@ def test_a_value_is_one_word_and_comes_back_with_its_type(value):
 def test_what_json_would_not_write_so_is_text():
     for text in ("007", "+7", ".5", "5.", "1_000", "0x10", "NaN", "Infinity", "True", "None", "١٢"):
         assert parse(f"payload.x:{text}").payload == (("x", text),)
-    assert scalar(Word("7", quoted=True)) == "7"
+    assert scalar(Token("7", quoted=True)) == "7"
 
 
 @given(filters, filters)
@@ -301,7 +306,7 @@ def test_two_filters_are_one_that_lets_through_no_more_than_either(one, other):
 def test_anything_typed_is_read_or_refused_in_words(queue, text):
     said = ""
     try:
-        found = queue.count(parse(text), 1)
+        found = queue.jobs.count(parse(text), 1)
     except BadQuery as refused:
         found, said = None, str(refused)
     assert found in (0, 1) or said
@@ -321,6 +326,33 @@ def test_a_word_of_its_own_is_an_id_a_key_a_beginning_a_type_or_a_tenant_whateve
     assert parse("resize_image") == Filter(types=of("resize_image"))
     assert parse("rarest") == parse("tenant:rarest")
     assert parse("rare rarest") == Filter(types=of("rare"), tenant="rarest")
+
+
+def misread(job_id):
+    """Spell an id as people copy it from paper."""
+    return job_id.lower().replace("1", "l").replace("0", "o")
+
+
+@pytest.mark.parametrize("spelling", [str.lower, str.title, misread])
+def test_an_id_is_found_in_small_letters_and_with_letters_for_digits(queue, spelling):
+    job_id = put(queue, "rare")
+    child = put(queue, "rare", parent_id=job_id)
+    assert parse(f"id:{spelling(job_id)}") == Filter(ids=of(job_id))
+    assert parse(f"id:{spelling(job_id)},{child}") == Filter(ids=of(job_id, child))
+    assert parse(f"id:{spelling(job_id[:9])}*") == Filter(id_prefix=job_id[:9])
+    assert parse(f"parent:{spelling(job_id)}") == Filter(parent_id=job_id)
+    assert parse(spelling(job_id)) == Filter(id_prefix=job_id)
+
+
+def test_an_id_of_another_program_stays_as_it_was_typed(queue):
+    foreign = "01hzx5k9w8q7r6t5y4e3d2c1b0"
+    assert parse(f"id:{foreign}") == Filter(ids=of(foreign.upper()))
+    assert parse(f'id:"{foreign}"') == Filter(ids=of(foreign))
+    put(queue, id=foreign, parent_id=foreign)
+    assert parse(f"id:{foreign}") == Filter(ids=of(foreign))
+    assert parse(f"id:{foreign[:5]}*") == Filter(id_prefix=foreign[:5])
+    assert parse(f"parent:{foreign}") == Filter(parent_id=foreign)
+    assert parse("id:4f2a-17,other") == Filter(ids=of("4f2a-17", "other"))
 
 
 def test_a_colon_in_an_id_or_a_key_needs_no_quotes(queue):

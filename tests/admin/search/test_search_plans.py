@@ -1,4 +1,4 @@
-"""Lists among many rows: what each search visits is bounded, whatever the planner knows of the table.
+"""Tests of the query plans of lists: the number of visited rows is bounded, with and without statistics.
 
 What waits for somebody is older than 20,000 jobs that are done: who walks along the primary key for it, walks far.
 """
@@ -9,7 +9,8 @@ import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.admin.search import plan, results
+from jobqueue.admin.search import results
+from jobqueue.backends.sql.search import plan
 from jobqueue.models import Job
 from tests.sql.conftest import remake
 from tests.sql.test_plans import LONG_AGO, analyse, fill

@@ -1,1 +1,1 @@
-"""An app that has a command of the worker's name, as Channels has one."""
+"""An app with a command named ``runworker``, like Channels."""

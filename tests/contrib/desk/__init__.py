@@ -1,1 +1,1 @@
-"""An app with commands that are worth enqueueing."""
+"""An app with commands that can be enqueued."""

@@ -1,4 +1,4 @@
-"""Handlers that use the ORM in every way there is."""
+"""Handlers that use the ORM in all possible ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers write."""
+"""The rows that handlers write."""
 
 from __future__ import annotations
 

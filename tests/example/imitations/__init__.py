@@ -1,1 +1,1 @@
-"""Servers on loopback that speak the protocols of the services outside: an assistant, a store, a chain."""
+"""Local servers that imitate outside services: an assistant, a store, a chain."""

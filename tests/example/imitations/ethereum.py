@@ -1,4 +1,4 @@
-"""The JSON-RPC of an Ethereum node: it recovers who signed, checks numbers and fees, and mines when it is told to."""
+"""The JSON-RPC API of an Ethereum node, which verifies signers, numbers and fees, and mines on request."""
 
 from __future__ import annotations
 

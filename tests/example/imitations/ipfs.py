@@ -1,4 +1,4 @@
-"""The HTTP API of an IPFS node, as far as adding and pinning small files goes."""
+"""The part of an IPFS node's HTTP API that adds and pins small files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Messages API whose model knows the turns of phrase of the offline assistant."""
+"""A Messages API whose model knows the phrases of the offline assistant."""
 
 from __future__ import annotations
 

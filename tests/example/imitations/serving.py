@@ -1,4 +1,4 @@
-"""An HTTP server in threads of this process, which can be told to misbehave: an answer each, in order."""
+"""An HTTP server in threads of this process, which misbehaves on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a handler may know and ask: progress within bounds, when to stop, and what follows."""
+"""Tests of the handler's context: progress, requests to stop, and follow-up jobs."""
 
 from __future__ import annotations
 

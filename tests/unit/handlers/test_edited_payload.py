@@ -1,4 +1,4 @@
-"""Payloads that a person wrote: validated as today's form, told in words, and none of it quoted."""
+"""Tests of edited payloads: validated by the current form, with messages that quote no values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys made of payload fields: the same work, the same key, in every process; and nothing of the work in the key."""
+"""Tests of keys made of payload fields: equal for equal work, in every process, and without readable values."""
 
 from __future__ import annotations
 

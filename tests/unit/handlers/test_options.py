@@ -1,4 +1,4 @@
-"""The bounds of every option, checked once, with messages that name the option and its limit."""
+"""Tests of the bounds of every option, with messages that name the option and its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jobqueue.errors import InvalidOption
-from jobqueue.handlers.declared import _OF_ONE_JOB
+from jobqueue.handlers.job_options import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES, Options, in_utc
 from jobqueue.handlers.typed_options import JobDefaults, JobOptions
 
@@ -57,7 +57,7 @@ BAD = [
     ("max_retries", -1, "from 1 to 10000, got -1"),
     ("max_retries", 10_001, "from 1 to 10000"),
     ("max_retries", 2**40, "from 1 to 10000"),
-    ("timeout", 0, "longer than nothing"),
+    ("timeout", 0, "longer than zero"),
     ("timeout", -1, "not be negative"),
     ("timeout", float("nan"), "length of time"),
     ("timeout", float("inf"), "length of time"),

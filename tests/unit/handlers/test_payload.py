@@ -1,4 +1,4 @@
-"""Payloads: what fits, what is refused and why, how old ones are upgraded, and that errors keep quiet."""
+"""Tests of payloads: validation, refusals, upgrades, and errors without values."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_a_payload_of_any_version_is_read(text, version):
 
 
 def test_a_payload_from_the_future_is_too_new():
-    with pytest.raises(PayloadTooNew, match="version 4, and this release reads up to 3"):
+    with pytest.raises(PayloadTooNew, match="version 4, but this release reads up to version 3"):
         PEOPLE.load("{}", 4)
 
 
@@ -309,7 +309,7 @@ def test_an_upgraders_failure_is_told_by_its_class():
 
 
 def test_a_version_that_never_was_is_refused_at_once():
-    with pytest.raises(PayloadInvalid, match="leads on from payload version -2147483648"):
+    with pytest.raises(PayloadInvalid, match="There is no upgrader from payload version -2147483648"):
         PEOPLE.load('{"whom":"Ada"}', -(2**31))
 
 

@@ -1,4 +1,4 @@
-"""Job types by name and by former name; no name is ever taken twice, and none from anywhere else."""
+"""Tests of job types by name and alias: no name is taken twice, and none comes from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results: stored as they were or refused by the rule of payloads, and read back as the signature says."""
+"""Tests of results: stored unchanged or refused, like payloads, and read back by the signature."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_what_would_change_is_refused_on_both_sides_and_at_any_depth(value, comp
 
 def test_a_refusal_names_the_place_and_what_to_do():
     with pytest.raises(
-        ResultRefused, match=r"result\.a\.1 is Decimal .* Use plain JSON data there, or say in"
+        ResultRefused, match=r"result\.a\.1 is Decimal .* Use plain JSON data there, or declare its type in"
     ) as caught:
         PLAIN.dump({"a": [1, Decimal("1.5")]})
     assert "pydantic model" in str(caught.value)

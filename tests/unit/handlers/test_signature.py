@@ -1,4 +1,4 @@
-"""From a function's signature to the form of its payload, and back to its arguments."""
+"""Tests of the payload's form from a function's signature, and of the arguments from a payload."""
 
 from __future__ import annotations
 

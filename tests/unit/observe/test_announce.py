@@ -1,4 +1,4 @@
-"""From events to signals: each to its receivers, in order, and a failing receiver harms nobody."""
+"""Tests of signals for events: in order, to each receiver, in spite of failing ones."""
 
 from __future__ import annotations
 

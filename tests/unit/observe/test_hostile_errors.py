@@ -1,4 +1,4 @@
-"""Errors and numbers that are odd on purpose, or by accident: describing them never fails, and shows no values."""
+"""Tests of odd errors and numbers: describing them never fails, and shows no values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobqueue.errors import InvalidOption, duration
 from jobqueue.handlers.context import JobContext
 from jobqueue.observe import failures, logs
 from jobqueue.policy.retry import Exponential, RetryPolicy, decide_cut_short
-from jobqueue.records import Attempt, Ending, Event, EventKind
+from jobqueue.records import AttemptCount, Ending, Event, EventKind
 
 
 class Falsy(Exception):
@@ -52,7 +52,7 @@ def test_a_delay_of_the_applications_own_is_not_asked_where_no_code_of_it_may_ru
         def __call__(self, attempt, rng):
             raise AssertionError("asked")
 
-    decide_cut_short(RetryPolicy(Mine()), Attempt(1, 3), "crashed", rng=Random(1))
+    decide_cut_short(RetryPolicy(Mine()), AttemptCount(1, 3), "crashed", rng=Random(1))
 
 
 def test_a_number_beyond_all_measure_is_refused():

@@ -1,4 +1,4 @@
-"""The log: one sentence for each event, facts as fields, one JSON object a line, and never a payload."""
+"""Tests of the log: one sentence or JSON object for each event, with facts as fields, and without payloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job is not running: every reason can be told, translated where pages tell it, in English where commands do."""
+"""Tests of the reasons why a job isn't running: translated on pages, in English in commands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from django.utils import translation
 
 from jobqueue.admin.job.why import WORDING
-from jobqueue.cli import reasons as told_by_commands
+from jobqueue.cli import reason_text as told_by_commands
 from jobqueue.observe import reasons as observed
 from jobqueue.observe.reasons import ITS_TURN, Scene, reasons
-from jobqueue.records import JobRecord, Pause, Scope, WorkerRecord, WorkerState
+from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord, WorkerState
 from jobqueue.testing.clock import NOON
 
 LATER, EARLIER = NOON + timedelta(minutes=5), NOON - timedelta(minutes=5)
@@ -44,8 +44,8 @@ SCENES = {
     "failed, for none": scene(job("failed")),
     "dead_letter": scene(job("dead_letter", end_reason="attempts used up", attempts=3, error="disk on fire")),
     "dead_letter, for none": scene(job("dead_letter")),
-    "paused": scene(job(), worker(), pauses=[Pause(Scope.QUEUE, "images", "a reason", EARLIER)]),
-    "paused, its type": scene(job(), worker(), pauses=[Pause(Scope.TYPE, "resize", "", EARLIER)]),
+    "paused": scene(job(), worker(), pauses=[PauseRecord(Scope.QUEUE, "images", "a reason", EARLIER)]),
+    "paused, its type": scene(job(), worker(), pauses=[PauseRecord(Scope.TYPE, "resize", "", EARLIER)]),
     "scheduled": scene(job(scheduled_at=LATER), worker()),
     "waiting_for_retry": scene(job(scheduled_at=LATER, error="disk on fire"), worker()),
     "no_worker": scene(job()),
@@ -117,7 +117,7 @@ def test_an_error_is_told_beside_the_sentence_and_without_secrets():
 
 @pytest.mark.parametrize("name", ["%s", "%(count)s", "{0}", "100 %"])
 def test_a_name_is_never_read_as_a_form(name):
-    pause = Pause(Scope.QUEUE, name, name, NOON)
+    pause = PauseRecord(Scope.QUEUE, name, name, NOON)
     for one in (
         scene(job(queue=name), pauses=[pause]),
         scene(job(type=name), worker(types=())),

@@ -1,4 +1,4 @@
-"""Percentiles from buckets keep to their word, and what is counted apart adds up."""
+"""Tests of histograms: the error of percentiles is bounded, and sums are exact."""
 
 from __future__ import annotations
 

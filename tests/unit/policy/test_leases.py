@@ -1,4 +1,4 @@
-"""What a sweep makes of a lease that ran out."""
+"""Tests of the settlement of expired leases."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.policy.leases import settle_expired
-from jobqueue.records import Ending, Expired
+from jobqueue.policy.leases import settle_overdue
+from jobqueue.records import Ending, OverdueLease
 from jobqueue.states import Move
 
 
-def _expired(attempt=1, max_retries=3, crash_count=0, company=0):
-    return Expired("01J", "resize", 4, "host:1:nonce", attempt, max_retries, crash_count, company, "images")
+def _overdue(attempt=1, max_retries=3, crash_count=0, company=0):
+    return OverdueLease("01J", "resize", 4, "host:1:nonce", attempt, max_retries, crash_count, company, "images")
 
 
 @pytest.mark.parametrize(
-    ("expired", "move", "delay", "reason"),
+    ("overdue", "move", "delay", "reason"),
     [
-        pytest.param(_expired(), Move.RETRY, timedelta(0), None, id="alone, it goes back"),
-        pytest.param(_expired(attempt=3), Move.BURY, None, "lease lost", id="alone and used up, it is given up"),
-        pytest.param(_expired(company=2), Move.QUARANTINE, None, None, id="in company, it runs alone next"),
-        pytest.param(_expired(attempt=3, company=2), Move.QUARANTINE, None, None, id="even when used up"),
-        pytest.param(_expired(company=2, crash_count=1), Move.RETRY, timedelta(0), None, id="but only once"),
+        pytest.param(_overdue(), Move.RETRY, timedelta(0), None, id="alone, it goes back"),
+        pytest.param(_overdue(attempt=3), Move.BURY, None, "lease lost", id="alone and used up, it is given up"),
+        pytest.param(_overdue(company=2), Move.QUARANTINE, None, None, id="in company, it runs alone next"),
+        pytest.param(_overdue(attempt=3, company=2), Move.QUARANTINE, None, None, id="even when used up"),
+        pytest.param(_overdue(company=2, crash_count=1), Move.RETRY, timedelta(0), None, id="but only once"),
     ],
 )
-def test_settlement(expired, move, delay, reason):
-    settlement = settle_expired(expired)
+def test_settlement(overdue, move, delay, reason):
+    settlement = settle_overdue(overdue)
     assert (settlement.move, settlement.delay, settlement.end_reason) == (move, delay, reason)
 
 
 def test_the_history_names_the_owner_who_gave_no_news():
-    failure = settle_expired(_expired()).failure
+    failure = settle_overdue(_overdue()).failure
     assert failure.ending is Ending.LEASE_LOST
     assert "host:1:nonce" in failure.message
 
 
-@given(st.builds(_expired, st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)))
-def test_every_settlement_names_the_claim_that_ran_out(expired):
-    settlement = settle_expired(expired)
+@given(st.builds(_overdue, st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)))
+def test_every_settlement_names_the_claim_that_ran_out(overdue):
+    settlement = settle_overdue(overdue)
     assert (settlement.claim, settlement.owner) == (("01J", 4), "host:1:nonce")
     assert settlement.move in (Move.RETRY, Move.BURY, Move.QUARANTINE)
     assert settlement.failure is not None

@@ -1,4 +1,4 @@
-"""What counts as a secret, what is left of a text without it, and how long that takes."""
+"""Tests of redaction: recognised secrets, the remaining text, and the time it takes."""
 
 from __future__ import annotations
 

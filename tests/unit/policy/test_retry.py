@@ -1,4 +1,4 @@
-"""The decision table of a failed attempt, row by row; the waits of each policy; what must hold for all of them."""
+"""Tests of the decision table for failed attempts, and of the delays of each policy."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from jobqueue.errors import (
     Snooze,
 )
 from jobqueue.policy.retry import Exponential, Fixed, RetryPolicy, decide, decide_lease_lost, duration
-from jobqueue.records import Again, Alone, Attempt, Dead, Later, Stopped
+from jobqueue.records import Again, Alone, AttemptCount, Dead, Later, Stopped
 
-FIRST, LAST = Attempt(1, 3), Attempt(3, 3)
+FIRST, LAST = AttemptCount(1, 3), AttemptCount(3, 3)
 PLAIN = RetryPolicy(delay=Fixed(7))
 CHOOSY = RetryPolicy(delay=Fixed(7), retry_on=(OSError,), discard_on=(ConnectionError,))
 WAITS = Again(timedelta(seconds=7))
@@ -42,7 +42,7 @@ LENGTHS = st.integers(0, 3_600).map(lambda seconds: timedelta(seconds=seconds))
     [
         pytest.param(PLAIN, OSError(), FIRST, WAITS, id="an ordinary failure comes again"),
         pytest.param(PLAIN, OSError(), LAST, Dead("attempts used up"), id="the last attempt was the last"),
-        pytest.param(PLAIN, OSError(), Attempt(1, 1), Dead("attempts used up"), id="one attempt means one"),
+        pytest.param(PLAIN, OSError(), AttemptCount(1, 1), Dead("attempts used up"), id="one attempt means one"),
         pytest.param(PLAIN, SystemExit(), FIRST, WAITS, id="a handler that exits has failed"),
         pytest.param(CHOOSY, TimeoutError(), FIRST, WAITS, id="a listed failure comes again"),
         pytest.param(CHOOSY, ValueError(), FIRST, Dead("not retryable"), id="an unlisted failure is final"),
@@ -123,7 +123,7 @@ def test_a_fixed_wait_is_the_same_after_every_attempt(delay, jitter, attempt, se
 
 def test_a_policy_may_be_a_function_of_ones_own():
     policy = RetryPolicy(delay=lambda attempt, rng: timedelta(days=attempt))
-    assert decide(policy, Attempt(2, 3), OSError(), rng=dice()) == Again(timedelta(days=2))
+    assert decide(policy, AttemptCount(2, 3), OSError(), rng=dice()) == Again(timedelta(days=2))
 
 
 BAD_LENGTHS = [-1, timedelta(microseconds=-1), float("nan"), float("inf"), float("-inf"), 1e300, "5", None, True]

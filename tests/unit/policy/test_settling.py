@@ -1,4 +1,4 @@
-"""From a claim and a decision to a settlement."""
+"""Tests of settlements made from a claim and a decision."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jobqueue.policy.settling import completed, released, settled
-from jobqueue.records import Again, Alone, Claim, Dead, Ending, Expired, Failure, Later, Stopped
+from jobqueue.records import Again, Alone, Claim, Dead, Ending, Failure, Later, OverdueLease, Stopped
 from jobqueue.states import Move
 from jobqueue.testing.clock import NOON
 
@@ -67,6 +67,8 @@ def test_each_decision_has_its_move(decision, move, delay, reason):
 
 
 def test_a_lease_that_ran_out_is_settled_for_the_owner_who_held_it():
-    expired = Expired("01J", "resize", 4, "host:1:nonce", 1, max_retries=3, crash_count=0, company=0, queue="images")
-    settlement = settled(expired, Again(timedelta(0)), FAILURE)
+    overdue = OverdueLease(
+        "01J", "resize", 4, "host:1:nonce", 1, max_retries=3, crash_count=0, company=0, queue="images"
+    )
+    settlement = settled(overdue, Again(timedelta(0)), FAILURE)
     assert (settlement.claim, settlement.owner) == (("01J", 4), "host:1:nonce")

@@ -1,4 +1,4 @@
-"""Moments fall into stretches, and figures of parts add up to those of the whole."""
+"""Tests of stretches: moments belong to one, and the metrics of parts add up to those of the whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobqueue.policy.stretches import (
     spread,
     together,
 )
-from jobqueue.records import Depth, Lengths, Part, Share, Tally
+from jobqueue.records import Depth, Lengths, MetricSum, Share, Tally
 from jobqueue.testing.clock import NOON
 
 MOMENTS = st.integers(10**7, 10**16).map(lambda micros: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))
@@ -93,9 +93,9 @@ def test_what_is_met_adds_up_and_the_oldest_is_the_oldest_of_all():
 
 def test_shares_tell_the_largest_first_with_the_mean_of_what_ran():
     parts = [
-        Part("greet", 0, 0, 0, 1, 0, ran=0, ran_for=0.0),
-        Part("rare", 0, 0, 0, 0, 0, ran=0, ran_for=0.0),
-        Part("resize", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
+        MetricSum("greet", 0, 0, 0, 1, 0, ran=0, ran_for=0.0),
+        MetricSum("rare", 0, 0, 0, 0, 0, ran=0, ran_for=0.0),
+        MetricSum("resize", 4, 0, 1, 0, 2, ran=5, ran_for=15.0),
     ]
     assert shares(parts) == [
         Share("resize", completed=4, retried=0, dead_lettered=1, stopped=0, lost=2, mean_ran=3.0),
@@ -105,7 +105,7 @@ def test_shares_tell_the_largest_first_with_the_mean_of_what_ran():
 
 
 def test_of_many_shares_the_largest_are_told_and_of_equal_ones_the_first():
-    many = [Part(f"type-{number:02}", number // 2, 0, 0, 0, 0, 0, 0.0) for number in range(110)]
+    many = [MetricSum(f"type-{number:02}", number // 2, 0, 0, 0, 0, 0, 0.0) for number in range(110)]
     names = [one.name for one in shares(many)]
     assert names[:3] == ["type-108", "type-109", "type-106"]
     assert len(names) == MOST_SHARES

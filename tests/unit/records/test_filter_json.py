@@ -1,4 +1,4 @@
-"""A filter as JSON: exactly the same comes back, and nothing else is taken for one."""
+"""Tests of filters as JSON: unchanged after the round trip, and strict about anything else."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An app in which a supervisor is slow to read what it is asked to take its time for."""
+"""An app whose supervisor is slow to read certain messages."""

@@ -1,4 +1,4 @@
-"""Has whoever reads certain words take longer than a short lease may be left alone."""
+"""The delay of certain messages for longer than a short lease can wait."""
 
 from __future__ import annotations
 

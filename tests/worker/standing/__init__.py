@@ -1,3 +1,3 @@
-"""An app with which a supervisor stands still as soon as it has given out its first jobs."""
+"""An app whose supervisor freezes after it has assigned its first jobs."""
 
 from __future__ import annotations

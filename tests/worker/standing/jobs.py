@@ -1,4 +1,4 @@
-"""Stops the supervisor of the worker that has this app, once: its executors have their jobs, and it does no more."""
+"""The single freeze of the supervisor, after its executors have got their jobs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An app whose executors end as they begin."""
+"""An app whose executors end at their start."""

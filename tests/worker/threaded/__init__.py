@@ -1,1 +1,1 @@
-"""An app that starts a thread as it comes up, as agents that watch a process do."""
+"""An app that starts a thread on import, as monitoring agents do."""

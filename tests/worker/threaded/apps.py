@@ -1,4 +1,4 @@
-"""Starts a thread that lives as long as its process."""
+"""A thread that lives as long as its process."""
 
 from __future__ import annotations
 

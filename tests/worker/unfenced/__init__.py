@@ -1,3 +1,3 @@
-"""An app that takes the fence out of every write of a claim's holder, to show what it is good for."""
+"""An app that removes the fence from every write of a claim's holder, to show what it is for."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The fence, and how to take it out of every write of a claim's holder."""
+"""The removal of the fence from every write of a claim's holder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from jobqueue.backends import postgresql_statements, sql, sql_statements, sqlite_statements, watching
+from jobqueue.backends.postgresql import statements as postgresql_statements
+from jobqueue.backends.sql import statements as sql_statements
+from jobqueue.backends.sql.held_claims import HeldClaims
+from jobqueue.backends.sql.settlements import Settlements
+from jobqueue.backends.sqlite import statements as sqlite_statements
 from jobqueue.models import Job
 
 SET = Callable[[object, str, Any], None]
@@ -40,14 +44,14 @@ def take_out(vendor: str, put: SET = setattr) -> None:
             statement = statement.replace(fence, instead)
         assert "owner" not in statement.partition("WHERE")[2]
         put(module, name, statement.replace("RETURNING j.id, j.fence", "RETURNING v.id, v.fence"))
-    put(watching.Watching, "progress", _unfenced_progress)
-    put(sql.SqlBackend, "_report", _unfenced_report)
+    put(HeldClaims, "progress", _unfenced_progress)
+    put(Settlements, "_store_progress", _unfenced_report)
 
 
-def _unfenced_progress(backend: Any, reports: Any) -> None:
+def _unfenced_progress(claims: Any, reports: Any) -> None:
     for one in reports:
-        Job.objects.using(backend.alias).filter(pk=one.id).update(progress=json.loads(one.report))
+        claims._session.rows(Job).filter(pk=one.id).update(progress=json.loads(one.report))
 
 
-def _unfenced_report(backend: Any, job_id: str, _fence: int, text: str) -> None:
-    Job.objects.using(backend.alias).filter(pk=job_id).update(progress=json.loads(text))
+def _unfenced_report(settlements: Any, job_id: str, _fence: int, text: str) -> None:
+    settlements._session.rows(Job).filter(pk=job_id).update(progress=json.loads(text))

@@ -1,4 +1,4 @@
-"""Takes the fence out of the worker that has this app."""
+"""The removal of the fence in a worker with this app."""
 
 from __future__ import annotations
 

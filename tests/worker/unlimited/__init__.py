@@ -1,1 +1,1 @@
-"""An app that takes Python's limits away as it comes up, as libraries for cryptography do."""
+"""An app that lifts Python's limits on import, as libraries for cryptography do."""

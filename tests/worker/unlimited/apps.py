@@ -1,4 +1,4 @@
-"""Lets recursion go as deep as the stack, and numbers be as long as they are."""
+"""The removal of the limits of recursion and of a number's digits."""
 
 from __future__ import annotations
 

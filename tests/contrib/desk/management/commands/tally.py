@@ -1,4 +1,4 @@
-"""A command that writes what it was given, and fails as it is told to."""
+"""A command that prints its arguments, and fails on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a window: what its stretches hold, gaps and all; and what waits now."""
+"""Tests of the metrics of a window, with gaps, and of the current depth."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.backends import metering
-from jobqueue.observe.figures import WINDOWS, Times, depths, figures
+from jobqueue.backends.sql.ports import metrics
+from jobqueue.observe.metrics import WINDOWS, Times, depths, figures
 from jobqueue.policy.histogram import ERROR, bucket, percentile, read
 from jobqueue.policy.stretches import together
 from jobqueue.records import Depth, Lengths, Scope, Share, Tally
@@ -31,7 +31,7 @@ def clock(queue):
 
 def add(queue, minute, queue_name="images", job_type="resize", **values):
     """Add what happened so many minutes after noon."""
-    assert queue.tally(NOON + timedelta(minutes=minute), [Tally(queue_name, job_type, **values)])
+    assert queue.metrics.add(NOON + timedelta(minutes=minute), [Tally(queue_name, job_type, **values)])
 
 
 def minutes(points):
@@ -121,7 +121,7 @@ def about(times):
 def test_the_depth_is_what_was_met_and_unknown_where_nobody_looked(queue, clock):
     put_all(queue, draft(queue="mail"), draft(queue="mail"), draft("greet"))
     clock.advance(60)
-    queue.sample(clock.now())
+    queue.metrics.sample(clock.now())
     found = figures(HOUR)
     assert minutes(found.points)[-1] == 4
     assert [(one.queued, one.in_progress, one.oldest) for one in found.points[-2:]] == [
@@ -136,7 +136,7 @@ def test_the_depth_is_what_was_met_and_unknown_where_nobody_looked(queue, clock)
 
 def test_the_depth_of_what_was_not_met_is_nothing_where_somebody_looked(queue, clock):
     put(queue, queue="mail")
-    queue.sample(clock.now())
+    queue.metrics.sample(clock.now())
     assert figures(HOUR, queue="mail").points[-1].queued == 1
     elsewhere = figures(HOUR, queue="images")
     assert [one.queued for one in elsewhere.points[-2:]] == [None, 0]
@@ -167,7 +167,7 @@ def test_figures_are_those_of_all_that_was_added_looked_at_one_by_one(queue, clo
     dice, added = Random(7), []
     for minute in (-50, -50, -31, -2, 0, 3):
         added += [(minute, one) for one in some_tallies(dice)]
-        assert queue.tally(NOON + timedelta(minutes=minute), [one for at, one in added[-5:]])
+        assert queue.metrics.add(NOON + timedelta(minutes=minute), [one for at, one in added[-5:]])
     for place, kind in product(("", *QUEUES), ("", *TYPES)):
         fits = [(at, one) for at, one in added if place in ("", one.queue) and kind in ("", one.type)]
         whole, found = together(one for _at, one in fits), figures(HOUR, queue=place, type=kind)
@@ -203,17 +203,17 @@ def test_figures_cost_few_queries_and_never_look_at_jobs(queue, clock, names):
 @pytest.mark.parametrize("names", [{}, {"queue": "images"}], ids=str)
 def test_of_any_number_of_types_one_histogram_a_stretch_is_read(queue, clock, names, monkeypatch):
     seen = []
-    monkeypatch.setattr(metering, "read", lambda *values: seen.extend(values) or read(*values))
+    monkeypatch.setattr(metrics, "read", lambda *values: seen.extend(values) or read(*values))
     for minute in range(4):
         some = [Tally("images", f"type-{number}", completed=1, ran=Lengths({7: 1}, 1.0)) for number in range(40)]
-        assert queue.tally(NOON + timedelta(minutes=minute), some)
+        assert queue.metrics.add(NOON + timedelta(minutes=minute), some)
     seen.clear()
     assert figures(HOUR, **names).total.completed == 160
     assert len(seen) == (16 if names else 8)  # two of each stretch, and two of all together
 
 
 def test_depths_tell_what_waits_now(queue, clock):
-    queue.pause(Scope.QUEUE, "mail")
+    queue.operator.pause(Scope.QUEUE, "mail")
     put(queue, queue="mail")
     put(queue, delay=timedelta(hours=1))
     assert depths() == [

@@ -1,4 +1,4 @@
-"""What ``@job(...)`` is given: read at once, and a mistake is told by name."""
+"""Tests of the options of ``@job(...)``: validated at once, with errors that name the option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobqueue.errors import InvalidHandler, InvalidOption
-from jobqueue.handlers.declared import aliases_of, lease_of, options_of, policy_of
+from jobqueue.handlers.job_options import aliases_of, lease_of, options_of, policy_of
 from jobqueue.handlers.options import OPTION_NAMES, Options
 from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
 from jobqueue.policy.retry import Exponential, Fixed
@@ -38,13 +38,13 @@ def test_what_is_declared_is_every_jobs_default():
 
 @pytest.mark.parametrize("name", sorted(OF_ONE_JOB))
 def test_what_names_one_job_is_no_default(name):
-    with pytest.raises(InvalidHandler, match=rf"no option '{name}', which is for one job: give it to using"):
+    with pytest.raises(InvalidHandler, match=rf"no option '{name}': it is an option of single jobs\. Pass it to using"):
         options_of({name: None})
 
 
 @pytest.mark.parametrize("name", ["prioritty", "retries", "", "Queue"])
 def test_an_unknown_option_is_told_with_those_there_are(name):
-    with pytest.raises(InvalidHandler, match=rf"@job has no option '{name}'\. .*There are .*priority"):
+    with pytest.raises(InvalidHandler, match=rf"@job has no option '{name}'\. .*The options are .*priority"):
         options_of({name: 1})
 
 
@@ -103,7 +103,7 @@ def test_former_names_come_as_any_list(given):
 
 
 def test_one_former_name_is_a_list_of_one():
-    with pytest.raises(InvalidHandler, match=r"takes a list of names, not the one name 'greet'"):
+    with pytest.raises(InvalidHandler, match=r"takes a list of names, not the string 'greet'"):
         aliases_of("greet")
 
 
