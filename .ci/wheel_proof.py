@@ -115,7 +115,7 @@ def use(database: dict[str, Any]) -> None:
     done = jobqueue.get(receipt.id)
     assert done.status == "completed"
     assert done.result == {"text": "hello Ada", "attempt": 1}
-    assert jobqueue.backends.current().get(lost) is None
+    assert jobqueue.backends.current().jobs.get(lost) is None
     print(f"{connection.vendor}: migrated, enqueued in a transaction, claimed, run and completed")
 
 
