@@ -33,8 +33,8 @@ class Intake:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._jobs = Job.objects.using(session.alias)
-        self._relays = Relay.objects.using(session.alias)
+        self._jobs = session.rows(Job)
+        self._relays = session.rows(Relay)
 
     def receive(self, source: str, take: Callable[[], Batch | None]) -> tuple[Batch, Mapping[str, Refused]] | None:
         """Store the next batch of an outbox. Return it with the refused jobs, or ``None`` if there was nothing to do.
@@ -98,7 +98,7 @@ class Intake:
 
     def _is_kept(self, history: Sequence[Attempt]) -> bool:
         """Store the history of jobs. Return whether the database accepted all of it."""
-        attempts = Attempt.objects.using(self._session.alias)
+        attempts = self._session.rows(Attempt)
         return self._refusal(lambda: attempts.bulk_create(history, ignore_conflicts=True)) is None
 
     def _store_alone(self, job: Job) -> list[str] | None:

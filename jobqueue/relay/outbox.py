@@ -31,9 +31,9 @@ class Outbox:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._jobs = Job.objects.using(session.alias)
-        self._attempts = Attempt.objects.using(session.alias)
-        self._relays = Relay.objects.using(session.alias)
+        self._jobs = session.rows(Job)
+        self._attempts = session.rows(Attempt)
+        self._relays = session.rows(Relay)
 
     def source(self) -> str:
         """Return the name of this outbox. It is made up once and kept, and no other outbox has it."""
