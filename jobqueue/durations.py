@@ -1,4 +1,4 @@
-"""Durations: reading those that callers give, and storing them as seconds."""
+"""Durations: conversion from callers' values, and to and from stored seconds."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Move(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A row of the table: a move's sources, its target, and whether the attempt that it ends is refunded."""
+    """A row of the table: a move's sources, its target, and whether the move gives the attempt back."""
 
     sources: frozenset[JobStatus]
     target: JobStatus

@@ -1,8 +1,8 @@
 """Histograms of durations, from which any percentile can be read. Pure.
 
-Buckets grow with the durations: each ends 19 % above its start (the fourth root of two) and stands for its middle. A
-percentile is therefore off by at most 9.1 %, from 0.1 ms to years; shorter durations count as zero. It is compared with
-the exact percentile by nearest rank: the least duration that at least the given share of durations doesn't exceed.
+Each bucket ends 19 % above its start, a factor of the fourth root of two. A percentile is the middle of a bucket, so it
+is off by at most 9.1 % from the exact percentile (by nearest rank). This holds for durations from 0.1 ms to years.
+Shorter durations count as zero.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from math import ceil, log2
 from jobqueue.records import Lengths
 
 _TO_DOUBLE = 4
-#: Shorter durations are not distinguished.
+#: Durations shorter than this many seconds aren't distinguished.
 SHORTEST = 0.0001
 #: The factor by which a percentile may be off, either way.
 ERROR = 2 ** (1 / (2 * _TO_DOUBLE))
 
-#: The names of the buckets. The bucket of ten years is far below the last.
+#: The valid names of buckets. Ten years are far below the last bucket.
 _NAMES = frozenset(map(str, range(1_000)))
 
 _FIRST = 1 - _TO_DOUBLE * log2(SHORTEST)
@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 
 def bucket(seconds: float) -> int:
-    """Return the bucket of a duration. Shorter than ``SHORTEST``, and negative ones, are in bucket 0."""
+    """Return the bucket of a duration. Durations shorter than ``SHORTEST``, or negative, are in bucket 0."""
     return int(_TO_DOUBLE * log2(seconds) + _FIRST) if seconds > SHORTEST else 0
 
 
@@ -37,7 +37,7 @@ def buckets(several: Iterable[float]) -> list[int]:
 
 
 def percentile(histogram: Mapping[int, int], share: float) -> float | None:
-    """Return the duration that the given share doesn't exceed, off by the factor ``ERROR`` at most."""
+    """Return a percentile, such as the 95th for a ``share`` of 0.95, accurate to a factor of ``ERROR``."""
     rank = max(1, ceil(share * sum(histogram.values()) - _ROUNDING))
     for place in sorted(histogram):
         rank -= histogram[place]

@@ -1,4 +1,4 @@
-"""The redaction of secrets in displayed data and texts. What is stored is unchanged."""
+"""The redaction of secrets in displayed data and texts. Stored data is unchanged."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _without_shapes(text: str) -> str:
 def redact_beginning(text: str, length: int, secrets: Iterable[str] = ()) -> tuple[str, bool]:
     """Return the redacted beginning of a text, and whether it is the whole text. No secret is cut in two.
 
-    The cost depends on the given length and on the secrets' lengths, not on the text's.
+    The cost depends on the given length and the lengths of the secrets, but not on the length of the text.
     """
     if len(text) <= length + _MARGIN:
         clean = redact_text(text, secrets)

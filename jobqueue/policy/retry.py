@@ -114,6 +114,15 @@ def decide_lease_lost(attempt: AttemptCount, *, crash_count: int, company: int) 
 
     If there were others, the culprit is unknown, so each job runs alone once before an attempt is counted.
     """
+    return _decide_alone(attempt, Dead("lease lost"), crash_count, company)
+
+
+def decide_worker_dead(attempt: AttemptCount, *, crash_count: int, company: int) -> Decision:
+    """Return the decision for a job whose worker is proved dead: that of an expired lease, with another reason."""
+    return _decide_alone(attempt, Dead("crashed"), crash_count, company)
+
+
+def _decide_alone(attempt: AttemptCount, end: Dead, crash_count: int, company: int) -> Decision:
     if company and not crash_count:
         return Alone()
-    return Again(timedelta(0)) if attempt.left else Dead("lease lost")
+    return Again(timedelta(0)) if attempt.left else end

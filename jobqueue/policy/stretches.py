@@ -18,7 +18,7 @@ MOST_SHARES = 50
 
 Name = tuple[str, str]
 
-#: The queue and type that stand for everything. A queue with an empty type stands for all its types.
+#: The queue and type of the total of everything. A queue with an empty type is the total of that queue.
 ALL: Name = ("", "")
 
 
@@ -68,15 +68,15 @@ def _share(part: MetricSum) -> Share:
     return Share(*part[:-2], mean_ran=part.ran_for / part.ran if part.ran else None)
 
 
-def shared(cap: int, groups: int) -> int:
-    """Return how far to count each of many groups, so that counting all costs no more than counting ten."""
-    return min(cap, max(1, COUNTED_TOGETHER // max(1, groups)))
+def shared(cap: int, groups: int, together: int = COUNTED_TOGETHER) -> int:
+    """Return the counting limit of each group, so that no more than ``together`` are counted in all."""
+    return min(cap, max(1, together // max(1, groups)))
 
 
-def spread(cap: int, each: int, counts: Sequence[int]) -> int:
-    """Return how far to count truncated groups again: what small groups leave of the limit goes to large ones."""
+def spread(cap: int, each: int, counts: Sequence[int], together: int = COUNTED_TOGETHER) -> int:
+    """Return a higher limit for the groups that were cut off, if the smaller groups left some of the total unused."""
     cut = sum(count > each for count in counts)
-    left = COUNTED_TOGETHER - sum(count for count in counts if count <= each)
+    left = together - sum(count for count in counts if count <= each)
     return max(each, min(cap, left // cut)) if cut else each
 
 
@@ -90,7 +90,7 @@ def met(depths: Iterable[Depth], now: datetime) -> dict[Name, Met]:
 
 
 def met_in(several: Iterable[Met]) -> Met:
-    """Return the sum of samples. The oldest is the oldest of all."""
+    """Return the sum of samples, with the longest waiting time of all."""
     parts = list(several)
     ages = [one.oldest for one in parts if one.oldest is not None]
     return Met(sum(one.queued for one in parts), sum(one.in_progress for one in parts), max(ages, default=None))

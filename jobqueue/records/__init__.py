@@ -1,23 +1,22 @@
 """Frozen values that pass between rooms. They don't depend on Django.
 
-What an attempt comes to has a word for each step:
+The outcome of an attempt has another name at each step:
 
 ==================  ====================================================================================  ============
 word                means                                                                                 lives in
 ==================  ====================================================================================  ============
-Verdict             what a handler raises to say what its attempt comes to                                errors
+Verdict             an exception by which a handler decides how its attempt ends                          errors
 Ending              how an attempt that did not succeed ended                                             outcome
 Failure             an ending with its error, as the job's history keeps it                               outcome
 Decision            what follows for the job: again, later, alone, dead or stopped                        decision
 Move                the change of status that it makes of the job                                         states
-Settlement          claim, move and failure or result: what is offered to be stored                       outcome
+Settlement          claim, move, and failure or result, to be stored if the claim is still held           outcome
 Outcome             what an executor's slot returns: a settlement to offer, a stored one, or a lost       worker
                     claim
 PendingSettlement   a settlement with its claim, in the supervisor until it is stored                     worker
 ==================  ====================================================================================  ============
 
-So an error or a verdict becomes a decision (``policy.retry``), the decision a settlement (``policy.settling``), and the
-settlement a row.
+An error or a verdict becomes a decision (``policy.retry``), then a settlement (``policy.settling``), and then a row.
 """
 
 from __future__ import annotations
@@ -25,14 +24,25 @@ from __future__ import annotations
 from jobqueue.records.claim import Assignment, Claim, ClaimKey, ClaimRequest, Cycle, Extension, OverdueLease, Sweep
 from jobqueue.records.decision import Again, Alone, AttemptCount, Dead, Decision, Later, Stopped
 from jobqueue.records.draft import Admission, Draft, DraftReceipt
-from jobqueue.records.error_group import HOUR, HOURS, Caps, ErrorGroup, ErrorGroups
+from jobqueue.records.error_group import (
+    HOUR,
+    HOURS,
+    Caps,
+    ErrorGroup,
+    ErrorGroups,
+    ErrorShare,
+    ErrorShares,
+    GroupFilter,
+    GroupOrder,
+    SeenIn,
+)
 from jobqueue.records.event import Event, EventKind
+from jobqueue.records.filter import LARGEST_SOUGHT, LONGEST_SOUGHT, Filter, Range, is_place, stands_for
 from jobqueue.records.filter_json import filter_from_json, filter_to_json
+from jobqueue.records.health import LapsedLeases, QuietJob
 from jobqueue.records.job import (
-    LONGEST_SOUGHT,
     Amendment,
     DeadLetterCount,
-    Filter,
     Ground,
     Handled,
     JobRecord,
@@ -41,18 +51,17 @@ from jobqueue.records.job import (
     QueueStats,
     Refusal,
     Scope,
-    is_place,
-    stands_for,
 )
 from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, MetricSum, Share, Stretch, Tally
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
-from jobqueue.records.search import Ids, MatchCount, Matches
-from jobqueue.records.worker import Progress, WorkerRecord, WorkerState
+from jobqueue.records.search import Ids, MatchCount, Matches, Step
+from jobqueue.records.worker import Progress, WorkerRecord, WorkerRequest, WorkerState
 
 __all__ = [
     "COUNTED_TO",
     "HOUR",
     "HOURS",
+    "LARGEST_SOUGHT",
     "LONGEST_SOUGHT",
     "MOST_GROUPS",
     "Admission",
@@ -75,6 +84,8 @@ __all__ = [
     "Ending",
     "ErrorGroup",
     "ErrorGroups",
+    "ErrorShare",
+    "ErrorShares",
     "Event",
     "EventKind",
     "Extension",
@@ -82,9 +93,12 @@ __all__ = [
     "Filter",
     "Followed",
     "Ground",
+    "GroupFilter",
+    "GroupOrder",
     "Handled",
     "Ids",
     "JobRecord",
+    "LapsedLeases",
     "Later",
     "Lengths",
     "MatchCount",
@@ -95,16 +109,21 @@ __all__ = [
     "PauseRecord",
     "Progress",
     "QueueStats",
+    "QuietJob",
+    "Range",
     "Refusal",
     "Scope",
+    "SeenIn",
     "Settled",
     "Settlement",
     "Share",
+    "Step",
     "Stopped",
     "Stretch",
     "Sweep",
     "Tally",
     "WorkerRecord",
+    "WorkerRequest",
     "WorkerState",
     "filter_from_json",
     "filter_to_json",

@@ -1,4 +1,4 @@
-"""Claims: what a worker takes, holds and may lose.
+"""Claims, their leases, and the results of taking, renewing and sweeping them.
 
 ``Claim`` is a named tuple because a worker makes up to ten thousand a second. A frozen dataclass of that width costs
 four times as much to make.
@@ -38,7 +38,7 @@ class ClaimRequest:
 class Claim(NamedTuple):
     """A job taken by ``owner`` for one attempt. No other claim of this job has the same ``fence``.
 
-    It begins with the fields of ``Assignment``, in the same order.
+    The fields of ``Assignment`` come first, in the same order.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Assignment(NamedTuple):
 
     @property
     def claim(self) -> tuple[str, int]:
-        """Return the key of its claim."""
+        """Return the key of the assignment's claim."""
         return (self.id, self.fence)
 
 
@@ -125,7 +125,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class OverdueLease:
-    """A claim whose lease has expired. ``company`` is the number of other claims that its owner still held."""
+    """A claim whose lease has expired, or whose worker is dead. ``company`` counts the other claims of its owner."""
 
     id: str
     type: str
@@ -140,7 +140,7 @@ class OverdueLease:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The result of a sweep: expired leases, queued jobs past their expiry, and whether it must look again soon."""
+    """The result of a sweep: expired leases, queued jobs past their expiry, and whether to sweep again soon."""
 
     ended: tuple[Settlement, ...] = ()
     expired: tuple[str, ...] = ()

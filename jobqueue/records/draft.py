@@ -38,7 +38,7 @@ class Draft:
 
 
 class Admission(StrEnum):
-    """Whether a draft was stored, or a job with its key existed."""
+    """The outcome of enqueueing a draft: a new job was stored, or a job with its key already existed."""
 
     CREATED = "created"
     EXISTING = "existing"
@@ -48,7 +48,7 @@ class Admission(StrEnum):
 class DraftReceipt:
     """The result of ``enqueue``: the job's id, and whether this call stored the job.
 
-    ``payload_differs`` is true for a duplicate whose payload differs from the stored one. The stored one is kept.
+    ``payload_differs`` is true for a duplicate whose payload differs from the stored one. The stored payload is kept.
     """
 
     id: str

@@ -23,7 +23,7 @@ class EventKind(StrEnum):
 
 
 class Event(NamedTuple):
-    """One event of one job. Durations are seconds. It contains no payload."""
+    """One event of one job. Durations are seconds. There is no payload."""
 
     kind: EventKind
     job_id: str

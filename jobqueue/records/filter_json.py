@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from jobqueue.errors import InvalidOption
-from jobqueue.records.job import Filter
+from jobqueue.records.filter import LARGEST_SOUGHT, Filter, Range
 from jobqueue.states import JobStatus
 
 _EMPTY = {one.name: one.default for one in fields(Filter)}
@@ -44,7 +44,9 @@ def _written(value: Any) -> Any:
         return sorted(str(one) for one in value)
     if isinstance(value, datetime):
         return value.isoformat()
-    return [[path, found] for path, found in value] if isinstance(value, tuple) else value
+    if isinstance(value, Filter):
+        return filter_to_json(value)
+    return [_written(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _text(value: object) -> str:
@@ -73,6 +75,18 @@ def _payload(value: object) -> tuple[tuple[str, object], ...]:
     return tuple((_text(path), found) for path, found in value)
 
 
+def _range(value: object) -> Range:
+    if not isinstance(value, list) or any(type(one) is not int or abs(one) > LARGEST_SOUGHT for one in value):
+        raise TypeError
+    return Range(*value)
+
+
+def _excluded(value: object) -> tuple[Filter, ...]:
+    if not isinstance(value, list) or not all(value):  # an empty filter would exclude every job
+        raise TypeError
+    return tuple(map(filter_from_json, value))
+
+
 _READ: dict[str, Callable[[object], Any]] = {
     "ids": _texts,
     "statuses": _statuses,
@@ -80,12 +94,19 @@ _READ: dict[str, Callable[[object], Any]] = {
     "queues": _texts,
     "tenant": _text,
     "error": _text,
+    "error_class": _text,
+    "end_reasons": _texts,
     "created_after": _moment,
     "created_before": _moment,
+    "ended_after": _moment,
+    "ended_before": _moment,
+    "priority": _range,
+    "attempts": _range,
     "id_prefix": _text,
     "idempotency_key": _text,
     "parent_id": _text,
     "lease_owner": _text,
     "fingerprint": _text,
     "payload": _payload,
+    "excluded": _excluded,
 }

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from jobqueue.errors import InvalidOption
 from jobqueue.records.outcome import Ending
 from jobqueue.states import JobStatus
-
-#: The longest text to search for, because each letter of each text is compared with it.
-LONGEST_SOUGHT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A job that an action left alone, and why, in English and as a ground.
+    """A job that an action left alone, and why: ``reason`` is an English sentence, ``ground`` its kind.
 
     ``about`` is the detail of the ground. There is no ground if the reason was worded elsewhere.
     """
@@ -32,7 +27,7 @@ class Ground(StrEnum):
     """The reasons why a backend leaves a job alone, with a place for the job's status or unique key."""
 
     MISSING = "does not exist"
-    NOT_RETRIABLE = "is {}; only failed jobs and dead letters are retried"
+    NOT_RETRIABLE = "is {}; only cancelled jobs and dead letters are retried"
     KEY_IS_HELD = "a newer job holds its unique key {!r}"
     NOT_QUEUED = "is {}; only queued jobs can be changed"
     HAS_ENDED = "is {} already"
@@ -85,11 +80,12 @@ class QueueStats:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterCount:
-    """The number of dead letters of one type from one queue."""
+    """The number of dead letters of one type from one queue. If ``capped``, there are more than were counted."""
 
     queue: str
     type: str
     count: int
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,45 +96,6 @@ class Amendment:
     priority: int | None = None
     scheduled_at: datetime | None = None
     now: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """A selection of jobs. Empty fields match every job. Moments are compared with the job's creation.
-
-    ``payload`` holds pairs of a dotted path into the payload and a value; see ``stands_for``. Digits in a path are an
-    index of an array, or a key. ``fingerprint`` selects a kind of failure; the empty one selects failures without a
-    fingerprint. Raises InvalidOption for an ``error`` longer than ``LONGEST_SOUGHT``.
-    """
-
-    ids: frozenset[str] = frozenset()
-    statuses: frozenset[JobStatus] = frozenset()
-    types: frozenset[str] = frozenset()
-    queues: frozenset[str] = frozenset()
-    tenant: str | None = None
-    error: str = ""
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    id_prefix: str = ""
-    idempotency_key: str | None = None
-    parent_id: str | None = None
-    lease_owner: str | None = None
-    fingerprint: str | None = None
-    payload: tuple[tuple[str, object], ...] = ()
-
-    def __post_init__(self) -> None:
-        if len(self.error) > LONGEST_SOUGHT:
-            raise InvalidOption("error", f"must be at most {LONGEST_SOUGHT} characters, got {len(self.error)}")
-
-
-def stands_for(value: object) -> tuple[object, ...]:
-    """Return the values that a value in ``Filter.payload`` matches: itself, and the text that is written like it."""
-    return (value,) if isinstance(value, str) else (value, json.dumps(value))
-
-
-def is_place(element: str) -> bool:
-    """Return whether an element of such a path may be an array index, which has nine digits at most."""
-    return element.isascii() and element.isdecimal() and len(element) <= 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +111,7 @@ class PastAttempt:
     traceback: str
     duration: timedelta | None
     ended_at: datetime
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Metrics: what workers count, and what pages and monitors read."""
+"""Metrics: values that workers count, and values that pages and monitors read."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Lengths(NamedTuple):
 class Tally(NamedTuple):
     """How the attempts of one queue and type ended, each counted once, and how long jobs waited and ran.
 
-    ``retried``, ``dead_lettered`` and ``stopped`` are what became of the job; ``lost`` counts expired leases whose jobs
-    go back to the queue. Released, snoozed and quarantined attempts aren't counted. An empty type stands for all types
-    of the queue, and with an empty queue for everything.
+    ``retried``, ``dead_lettered`` and ``stopped`` count failed attempts by what happened to the job. ``lost`` counts
+    expired leases whose jobs went back to the queue. Released, snoozed and quarantined attempts aren't counted. If the
+    type is empty, the tally is for all types of the queue. If the queue is empty too, it is for everything.
     """
 
     queue: str

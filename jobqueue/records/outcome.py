@@ -119,7 +119,7 @@ class Followed(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The result of storing settlements: the refused ones, and the follow-up jobs of the others."""
+    """The result of storing settlements: the refused settlements, and the follow-up jobs of the stored ones."""
 
     refused: tuple[Settlement, ...] = ()
     followed: tuple[Followed, ...] = ()

@@ -12,7 +12,7 @@ from jobqueue.states import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Jobs in transit, in order of id, with their history. Each is a row by its columns. ``holder`` is its name.
+    """Jobs in transit, in order of id, with their attempts, all as dicts of columns. ``holder`` is the batch's name.
 
     An empty batch means that nothing waits.
     """

@@ -19,7 +19,8 @@ class Matches:
     """The ids of the jobs that a search found, in order, as a paginator takes them.
 
     ``found`` is their number, up to one more than ``cap``. ``searched`` is the number of jobs that were searched,
-    matches or not. ``is_part`` says that other jobs may match as well: only those back to ``back_to`` were searched.
+    matches or not. ``is_part`` says that other jobs may match as well: only those back to the id ``edge`` were
+    searched, which was created at ``back_to``.
     """
 
     ids: Ids
@@ -28,6 +29,7 @@ class Matches:
     searched: int
     is_part: bool = False
     back_to: datetime | None = None
+    edge: str | None = None
 
     def __len__(self) -> int:
         return min(self.found, self.cap)
@@ -40,6 +42,18 @@ class Matches:
     def more(self) -> bool:
         """Return whether there are more matches than the cap."""
         return self.found > self.cap
+
+    @property
+    def rest_before(self) -> str | None:
+        """Return where to go on: only jobs with lesser ids may be further matches. For the newest first."""
+        return self[len(self) - 1 : len(self)][0] if self.more else self.edge
+
+
+class Step(NamedTuple):
+    """The matches in a part of the table, and the id after which the next part begins; ``None`` at the end."""
+
+    ids: tuple[str, ...]
+    last: str | None
 
 
 class MatchCount(NamedTuple):

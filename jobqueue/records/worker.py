@@ -17,14 +17,24 @@ class WorkerState(StrEnum):
     """Whether a worker still takes jobs."""
 
     RUNNING = "running"
+    QUIET = "quiet"
     STOPPING = "stopping"
+
+
+class WorkerRequest(StrEnum):
+    """What an operator asked of a worker: to take no more jobs, or to stop."""
+
+    QUIET = "quiet"
+    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord:
     """A worker: who and where it is, the queues it serves (``None``: all), and how busy it is.
 
-    ``left_out`` are jobs that it can neither run nor end, by id, each with the reason.
+    ``left_out`` are jobs that it can neither run nor end, by id, each with the reason. ``lock`` names the file that it
+    keeps locked while one of its processes lives; it is empty where no lock can prove a death. ``asked`` is
+    what an operator asked of it, whether or not the worker has heard of that yet.
     """
 
     owner: str
@@ -41,23 +51,25 @@ class WorkerRecord:
     queues: tuple[str, ...] | None = None
     types: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    lock: str = ""
+    asked: WorkerRequest | None = None
 
     def is_alive(self, now: datetime) -> bool:
         """Return whether the worker has reported recently."""
         return is_recent(self.seen_at, now)
 
     def serves(self, queue: str | None = None, type: str | None = None) -> bool:  # noqa: A002 - as the column is called
-        """Return whether it serves a queue and a type; ``None`` stands for any."""
+        """Return whether the worker serves a queue and a type; ``None`` stands for any."""
         in_queue = self.queues is None or queue is None or queue in self.queues
         return in_queue and (type is None or type in self.types)
 
     def takes(self, queue: str | None = None, type: str | None = None) -> bool:  # noqa: A002 - as the column is called
-        """Return whether it serves them and still takes jobs; a worker that stops takes none."""
+        """Return whether it serves them and still takes jobs; a worker that is quiet or stops takes none."""
         return self.state is WorkerState.RUNNING and self.serves(queue, type)
 
 
 def is_recent(seen_at: datetime, now: datetime) -> bool:
-    """Return whether a worker that was heard of at a moment still counts as alive."""
+    """Return whether a worker that last reported at a moment still counts as alive."""
     return now - seen_at < SILENT_FOR
 
 
