@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                 (
                     "max_retries",
                     models.IntegerField(
-                        db_default=3, help_text="How many attempts it gets in all.", verbose_name="max retries"
+                        db_default=3, help_text="The total number of attempts.", verbose_name="max retries"
                     ),
                 ),
                 ("error", models.TextField(null=True, verbose_name="error")),
@@ -80,7 +80,9 @@ class Migration(migrations.Migration):
                 (
                     "fence",
                     models.BigIntegerField(
-                        db_default=0, help_text="Grows with each claim, never goes back.", verbose_name="fence"
+                        db_default=0,
+                        help_text="The number of the claim. It grows with each claim and never decreases.",
+                        verbose_name="fence",
                     ),
                 ),
                 ("unique_key", models.CharField(max_length=255, null=True, verbose_name="unique key")),
@@ -94,7 +96,11 @@ class Migration(migrations.Migration):
                 ("payload_version", models.IntegerField(db_default=1, verbose_name="payload version")),
                 (
                     "timeout",
-                    models.FloatField(help_text="Seconds; empty takes the type's.", null=True, verbose_name="timeout"),
+                    models.FloatField(
+                        help_text="Seconds. If empty, the limit of the job type applies.",
+                        null=True,
+                        verbose_name="timeout",
+                    ),
                 ),
                 ("expires_at", jobqueue.models.fields.MomentField(null=True, verbose_name="expires at")),
                 ("progress", models.JSONField(null=True, verbose_name="progress")),

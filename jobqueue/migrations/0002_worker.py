@@ -36,8 +36,13 @@ class Migration(migrations.Migration):
                 ("seen_at", jobqueue.models.fields.MomentField(verbose_name="seen at")),
                 ("processes", models.IntegerField(verbose_name="processes")),
                 ("slots", models.IntegerField(verbose_name="slots")),
-                ("busy", models.IntegerField(help_text="How many slots run a job.", verbose_name="busy")),
-                ("queues", models.JSONField(help_text="Empty serves all queues.", null=True, verbose_name="queues")),
+                ("busy", models.IntegerField(help_text="The number of slots that run a job.", verbose_name="busy")),
+                (
+                    "queues",
+                    models.JSONField(
+                        help_text="If empty, the worker serves all queues.", null=True, verbose_name="queues"
+                    ),
+                ),
                 ("types", models.JSONField(verbose_name="types")),
             ],
             options={

@@ -29,14 +29,14 @@ class Migration(migrations.Migration):
                 (
                     "batch",
                     models.CharField(
-                        blank=True, help_text="The last one that was stored.", max_length=64, verbose_name="batch"
+                        blank=True, help_text="The last batch that was stored.", max_length=64, verbose_name="batch"
                     ),
                 ),
                 (
                     "refused",
                     models.JSONField(
                         default=dict,
-                        help_text="What of that batch was not taken in, and why.",
+                        help_text="The jobs of that batch that were refused, with the reasons.",
                         verbose_name="refused",
                     ),
                 ),
@@ -44,7 +44,9 @@ class Migration(migrations.Migration):
                 (
                     "lost_at",
                     jobqueue.models.fields.MomentField(
-                        help_text="Since when the shared database is out of reach.", null=True, verbose_name="lost at"
+                        help_text="Since when the shared database has been out of reach.",
+                        null=True,
+                        verbose_name="lost at",
                     ),
                 ),
                 ("error", models.TextField(blank=True, verbose_name="error")),

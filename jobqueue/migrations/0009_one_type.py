@@ -195,7 +195,9 @@ class Migration(migrations.Migration):
                     model_name="job",
                     name="fence",
                     field=jobqueue.models.fields.FenceField(
-                        db_default=0, help_text="Grows with each claim, never goes back.", verbose_name="fence"
+                        db_default=0,
+                        help_text="The number of the claim. It grows with each claim and never decreases.",
+                        verbose_name="fence",
                     ),
                 ),
                 migrations.AlterField(
@@ -212,7 +214,7 @@ class Migration(migrations.Migration):
                     model_name="job",
                     name="max_retries",
                     field=jobqueue.models.fields.CountField(
-                        db_default=3, help_text="How many attempts it gets in all.", verbose_name="max retries"
+                        db_default=3, help_text="The total number of attempts.", verbose_name="max retries"
                     ),
                 ),
                 migrations.AlterField(
@@ -287,7 +289,9 @@ class Migration(migrations.Migration):
                     model_name="job",
                     name="timeout",
                     field=jobqueue.models.fields.AmountField(
-                        help_text="Seconds; empty takes the type's.", null=True, verbose_name="timeout"
+                        help_text="Seconds. If empty, the limit of the job type applies.",
+                        null=True,
+                        verbose_name="timeout",
                     ),
                 ),
                 migrations.AlterField(
@@ -410,7 +414,7 @@ class Migration(migrations.Migration):
                     model_name="relay",
                     name="batch",
                     field=jobqueue.models.fields.NameField(
-                        blank=True, help_text="The last one that was stored.", max_length=64, verbose_name="batch"
+                        blank=True, help_text="The last batch that was stored.", max_length=64, verbose_name="batch"
                     ),
                 ),
                 migrations.AlterField(
@@ -424,13 +428,17 @@ class Migration(migrations.Migration):
                     model_name="relay",
                     name="refused",
                     field=jobqueue.models.fields.DataField(
-                        default=dict, help_text="What of that batch was not taken in, and why.", verbose_name="refused"
+                        default=dict,
+                        help_text="The jobs of that batch that were refused, with the reasons.",
+                        verbose_name="refused",
                     ),
                 ),
                 migrations.AlterField(
                     model_name="worker",
                     name="busy",
-                    field=jobqueue.models.fields.CountField(help_text="How many slots run a job.", verbose_name="busy"),
+                    field=jobqueue.models.fields.CountField(
+                        help_text="The number of slots that run a job.", verbose_name="busy"
+                    ),
                 ),
                 migrations.AlterField(
                     model_name="worker",
@@ -456,7 +464,7 @@ class Migration(migrations.Migration):
                     model_name="worker",
                     name="queues",
                     field=jobqueue.models.fields.DataField(
-                        help_text="Empty serves all queues.", null=True, verbose_name="queues"
+                        help_text="If empty, the worker serves all queues.", null=True, verbose_name="queues"
                     ),
                 ),
                 migrations.AlterField(
@@ -520,7 +528,7 @@ class Migration(migrations.Migration):
             model_name="worker",
             name="left_out",
             field=jobqueue.models.fields.DataField(
-                help_text="Jobs that it can neither run nor end, by id, each with the reason.",
+                help_text="Jobs that the worker can neither run nor end, by id, each with the reason.",
                 null=True,
                 verbose_name="left out",
             ),

@@ -1,12 +1,30 @@
-"""The tables: jobs, history, pauses, workers, metrics and relays. Backends write them."""
+"""The tables: jobs, history, known errors, metrics, orders, pauses, relays, saved searches and workers."""
 
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.job import DeadLetter, Job
+from jobqueue.models.known_error import KnownError
 from jobqueue.models.metric import Dashboard, Metric
+from jobqueue.models.order import Order, OrderedJob, OrderPart
 from jobqueue.models.pause import Pause, Queue
 from jobqueue.models.relay import Relay
+from jobqueue.models.saved_search import SavedSearch
 from jobqueue.models.worker import Worker
 
-__all__ = ["Attempt", "Dashboard", "DeadLetter", "Job", "Metric", "Pause", "Queue", "Relay", "Worker"]
+__all__ = [
+    "Attempt",
+    "Dashboard",
+    "DeadLetter",
+    "Job",
+    "KnownError",
+    "Metric",
+    "Order",
+    "OrderPart",
+    "OrderedJob",
+    "Pause",
+    "Queue",
+    "Relay",
+    "SavedSearch",
+    "Worker",
+]

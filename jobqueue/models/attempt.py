@@ -43,6 +43,7 @@ class Attempt(models.Model):
     traceback = WordsField(_("traceback"), blank=True)
     duration = AmountField(_("duration"), null=True, help_text=_("Seconds."))
     ended_at = MomentField(_("ended at"))
+    release = NameField(_("release"), max_length=100, null=True)
 
     class Meta:
         db_table = "job_queue_attempt"

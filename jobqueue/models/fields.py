@@ -213,8 +213,8 @@ class DataField(OneType, models.JSONField):
 class NumberKey(models.BigAutoField):  # type: ignore[type-arg]
     """A ``BigAutoField`` without ``AUTOINCREMENT`` on SQLite.
 
-    That continues from the largest number ever used: after a row with the largest possible number, the table would
-    accept no other.
+    ``AUTOINCREMENT`` continues from the largest number ever used. After a row with the largest possible number, the
+    table would accept no others.
     """
 
     def db_type_suffix(self, connection: BaseDatabaseWrapper) -> str | None:

@@ -30,11 +30,17 @@ STATUS_LABELS = [
     (JobStatus.QUEUED.value, _("queued")),
     (JobStatus.IN_PROGRESS.value, _("in progress")),
     (JobStatus.COMPLETED.value, _("completed")),
-    (JobStatus.FAILED.value, _("failed")),
+    # Cancelled, expired or a duplicate: ended on purpose, in contrast to an attempt that failed.
+    (JobStatus.FAILED.value, pgettext_lazy("status", "cancelled")),
     (JobStatus.DEAD_LETTER.value, pgettext_lazy("status", "dead letter")),
 ]
 _STATUSES = [status.value for status in JobStatus]
 MOST_COUNTED = 1_000_000_000
+#: The columns of the indexes that searches walk along.
+_SEARCHED = [
+    *("id", "queue", "type", "tenant", "error_fingerprint", "end_reason"),
+    *("completed_at", "created_at", "priority", "attempts"),
+]
 _QUEUED = Q(status=JobStatus.QUEUED.value)
 
 
@@ -54,7 +60,7 @@ class Job(models.Model):
     payload = DataField(_("payload"))
     idempotency_key = NameField(_("idempotency key"), max_length=255, null=True)
     attempts = CountField(_("attempts"), db_default=0)
-    max_retries = CountField(_("max retries"), db_default=3, help_text=_("How many attempts it gets in all."))
+    max_retries = CountField(_("max retries"), db_default=3, help_text=_("The total number of attempts."))
     error = WordsField(_("error"), null=True)
     created_at = MomentField(_("created at"))
     updated_at = MomentField(_("updated at"))
@@ -63,7 +69,9 @@ class Job(models.Model):
     result = DataField(_("result"), null=True)
 
     queue = NameField(_("queue"), max_length=100, db_default="default")
-    fence = FenceField(_("fence"), db_default=0, help_text=_("Grows with each claim, never goes back."))
+    fence = FenceField(
+        _("fence"), db_default=0, help_text=_("The number of the claim. It grows with each claim and never decreases.")
+    )
     unique_key = NameField(_("unique key"), max_length=255, null=True)
     tenant = NameField(_("tenant"), max_length=100, null=True)
     workspace = NameField(_("workspace"), max_length=100, null=True)
@@ -73,7 +81,7 @@ class Job(models.Model):
     schedule_id = NameField(_("schedule"), max_length=64, null=True)
     slot_at = MomentField(_("slot time"), null=True)
     payload_version = CountField(_("payload version"), db_default=1)
-    timeout = AmountField(_("timeout"), null=True, help_text=_("Seconds; empty takes the type's."))
+    timeout = AmountField(_("timeout"), null=True, help_text=_("Seconds. If empty, the limit of the job type applies."))
     expires_at = MomentField(_("expires at"), null=True)
     progress = DataField(_("progress"), null=True)
     cancel_requested_at = MomentField(_("cancel requested at"), null=True)
@@ -100,6 +108,7 @@ class Job(models.Model):
             ("reschedule_job", _("Can reschedule jobs")),
             ("prioritise_job", _("Can change the priority of jobs")),
             ("move_job", _("Can move jobs to another queue")),
+            ("enqueue_job", _("Can enqueue jobs")),
         ]
         constraints = [
             # Not IN: SQLite would build a temporary table of its values for every row that it writes.
@@ -153,6 +162,11 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.DEAD_LETTER.value),
                 name="job_queue_dead",
             ),
+            # Searches of dead letters, the newest first. With the columns of most filters, so that only matches are
+            # read. None of them may be long: Postgres refuses rows with index entries of more than 2,704 bytes.
+            models.Index(
+                fields=_SEARCHED, condition=Q(status=JobStatus.DEAD_LETTER.value), name="job_queue_dead_order"
+            ),
             # Dead letters by error and time.
             models.Index(
                 fields=["error_fingerprint", "completed_at", "id"],
@@ -165,6 +179,7 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.FAILED.value),
                 name="job_queue_failed",
             ),
+            models.Index(fields=_SEARCHED, condition=Q(status=JobStatus.FAILED.value), name="job_queue_failed_order"),
             models.Index(
                 fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
             ),

@@ -1,4 +1,4 @@
-"""The paused queues and types. Workers take nothing from them until the row is gone."""
+"""The paused queues and types. Workers take none of their jobs until the row is deleted."""
 
 from __future__ import annotations
 

@@ -14,10 +14,12 @@ class Relay(models.Model):
 
     source = KeyField(_("source"), primary_key=True, max_length=64)
     is_own = FlagField(_("is own"), help_text=_("Whether the outbox is in this database."))
-    batch = NameField(_("batch"), max_length=64, blank=True, help_text=_("The last one that was stored."))
-    refused = DataField(_("refused"), default=dict, help_text=_("What of that batch was not taken in, and why."))
+    batch = NameField(_("batch"), max_length=64, blank=True, help_text=_("The last batch that was stored."))
+    refused = DataField(
+        _("refused"), default=dict, help_text=_("The jobs of that batch that were refused, with the reasons.")
+    )
     relayed_at = MomentField(_("relayed at"), null=True)
-    lost_at = MomentField(_("lost at"), null=True, help_text=_("Since when the shared database is out of reach."))
+    lost_at = MomentField(_("lost at"), null=True, help_text=_("Since when the shared database has been out of reach."))
     error = WordsField(_("error"), blank=True)
 
     class Meta:

@@ -6,9 +6,14 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.models.fields import CountField, DataField, KeyField, MomentField, NameField
-from jobqueue.records import WorkerState
+from jobqueue.records import WorkerRequest, WorkerState
 
-STATE_LABELS = [(WorkerState.RUNNING.value, _("running")), (WorkerState.STOPPING.value, _("stopping"))]
+STATE_LABELS = [
+    (WorkerState.RUNNING.value, _("running")),
+    (WorkerState.QUIET.value, _("quiet")),
+    (WorkerState.STOPPING.value, _("stopping")),
+]
+REQUEST_LABELS = [(WorkerRequest.QUIET.value, _("take no more jobs")), (WorkerRequest.STOP.value, _("stop"))]
 
 
 class Worker(models.Model):
@@ -24,11 +29,26 @@ class Worker(models.Model):
     seen_at = MomentField(_("seen at"))
     processes = CountField(_("processes"))
     slots = CountField(_("slots"))
-    busy = CountField(_("busy"), help_text=_("How many slots run a job."))
-    queues = DataField(_("queues"), null=True, help_text=_("Empty serves all queues."))
+    busy = CountField(_("busy"), help_text=_("The number of slots that run a job."))
+    queues = DataField(_("queues"), null=True, help_text=_("If empty, the worker serves all queues."))
     types = DataField(_("types"))
     left_out = DataField(
-        _("left out"), null=True, help_text=_("Jobs that it can neither run nor end, by id, each with the reason.")
+        _("left out"),
+        null=True,
+        help_text=_("Jobs that the worker can neither run nor end, by id, each with the reason."),
+    )
+    lock = NameField(
+        _("lock"),
+        max_length=100,
+        null=True,
+        help_text=_("The file that stays locked while a process of the worker lives."),
+    )
+    asked = NameField(
+        _("asked"),
+        max_length=16,
+        null=True,
+        choices=REQUEST_LABELS,
+        help_text=_("What an operator asked the worker to do."),
     )
 
     class Meta:
@@ -36,6 +56,7 @@ class Worker(models.Model):
         verbose_name = _("worker")
         verbose_name_plural = _("workers")
         default_permissions = ()
+        permissions = [("control_worker", _("Can quiet and stop workers"))]
 
     def __str__(self) -> str:
         return str(self.name)
