@@ -23,18 +23,18 @@ _KNOWN = (*BY_VENDOR.values(), "jobqueue.backends.memory.MemoryBackend")
 
 
 def current() -> Backend:
-    """Return the backend that the settings ask for. There is one for the whole process."""
+    """Return the backend that the settings ask for, which the whole process shares."""
     return _made(conf.get("DATABASE"), conf.get("BACKEND"))
 
 
 def shared() -> Backend | None:
-    """Return the backend that jobs are relayed to, if they are."""
+    """Return the backend that jobs are relayed to, or ``None`` if ``RELAY_TO`` isn't set."""
     alias = conf.get("RELAY_TO")
     return None if alias is None else _made(alias, None)
 
 
 def look_up(job_id: str) -> JobRecord | None:
-    """Read a job with its history, here or where it was relayed to. It is gone here only once it is there."""
+    """Read a job with its history. A job that isn't in this database may be in the one that jobs are relayed to."""
     found, further = current().jobs.get(job_id), shared()
     return further.jobs.get(job_id) if found is None and further is not None else found
 

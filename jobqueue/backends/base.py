@@ -1,6 +1,6 @@
 """The contract of a backend: the class that every backend implements, and the ports it offers.
 
-A backend stores and compares. It decides nothing. ``jobqueue.testing.contract`` tests each sentence on every backend.
+A backend stores jobs and compares claims, and makes no decisions. ``jobqueue.testing.contract`` tests each sentence.
 """
 
 from __future__ import annotations
@@ -12,9 +12,17 @@ from datetime import datetime, timedelta
 
 from django.db import DataError, IntegrityError
 
-from jobqueue.backends.ports import ErrorReader, JobReader, Metrics, Operator, WorkerRegistry
+from jobqueue.backends.ports import (
+    ErrorReader,
+    HealthReader,
+    JobReader,
+    Metrics,
+    Operator,
+    StorageReader,
+    WorkerRegistry,
+)
 from jobqueue.backends.wake import Listener
-from jobqueue.clock import Clock
+from jobqueue.clock import SYSTEM, Clock
 from jobqueue.records import (
     Claim,
     ClaimRequest,
@@ -29,7 +37,7 @@ from jobqueue.records import (
     Sweep,
 )
 
-#: Decides what becomes of a lease that ran out.
+#: Decides how a claim is settled whose lease has expired, or whose worker is dead.
 Judge = Callable[[OverdueLease], Settlement]
 
 #: The exceptions that Python and Django raise for a value that can't be converted or stored.
@@ -39,17 +47,19 @@ OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 class Backend(ABC):
     """The place where jobs are kept.
 
-    - The same key never makes two live jobs, however many callers race. The others get the first one's job.
+    - Of the callers that enqueue with the same key, only the first makes a job. The others get that job.
     - A transaction that rolls back leaves nothing: no row, no wake-up, no callback.
     - A job is in at most one live claim, and each claim of it has a new, higher fence.
-    - A claim never brings more than was asked for, nor a paused or unknown type, nor a job of a paused queue.
-    - Claims come by priority, then ``scheduled_at``, then id. Nothing is claimed before it is due.
-    - The first settlement of a claim wins. A later one, or one of an older claim, changes nothing and is refused.
-    - ``extend`` extends only what is still held.
-    - ``sweep`` never ends a lease that still runs.
+    - A claim never takes more jobs than requested, nor jobs of a paused queue, a paused type or an unknown type.
+    - Claims come by priority, then ``scheduled_at``, then id. Nothing is claimed before it is due. A backend that skips
+      jobs claimed long ago may find a job that was committed there late only after some seconds, unless ``wake`` says
+      how old it is.
+    - Only the first settlement of a claim is stored. Later ones, and those of older claims, are refused.
+    - ``extend`` renews the leases only of claims that are still held.
+    - ``sweep`` never ends a lease before it expires. ``end_claims`` does, for the claims of one worker.
     - Every attempt that did not succeed leaves a row of history.
 
-    The verbs here are those of callers and workers. What operators and monitors ask for is in the ports.
+    This class has the methods for callers and workers. The methods for operators and monitors are in the ports.
     """
 
     jobs: JobReader
@@ -57,25 +67,27 @@ class Backend(ABC):
     metrics: Metrics
     workers: WorkerRegistry
     errors: ErrorReader
+    storage: StorageReader
+    health: HealthReader
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""
 
     patience: float | None = None
-    """How many seconds a verb waits for a lock before it raises DatabaseBusy. ``None`` means BUSY_TIMEOUT."""
+    """How many seconds a method waits for a lock before it raises DatabaseBusy. ``None`` means BUSY_TIMEOUT."""
 
     owns_session: bool = False
-    """Whether this process's connection is a worker's own, without a pooler. Then its verbs may prepare statements."""
+    """Whether a worker's connection keeps one session of the server. If so, methods may use prepared statements."""
 
     takes_turns: bool = False
     """Whether the atomic handlers of one process can work only one after another."""
 
     second_look = timedelta(0)
-    """The time between the two looks that must find a lease expired. Zero means that one look is enough."""
+    """How long after a sweep first finds a lease expired it may be ended. Zero means at once."""
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """The jobs that can neither be run nor ended, each with the reason, by id. This process leaves them alone."""
+        """The jobs that this process leaves alone, because they can neither be run nor ended: reasons by id."""
         return {}
 
     def any_text(self) -> AbstractContextManager[None]:
@@ -83,7 +95,7 @@ class Backend(ABC):
         return nullcontext()
 
     def lies_in_row(self, error: Exception) -> bool:
-        """Return whether an error comes from what a row holds, and not from the database or the way to it."""
+        """Return whether a value in a row caused an error, rather than the database or the connection."""
         return isinstance(error, OF_VALUES)
 
     def bound_silence(self, seconds: float) -> None:  # noqa: B027 - without a server there is nothing to do
@@ -105,35 +117,36 @@ class Backend(ABC):
 
     @abstractmethod
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call back after the caller's transaction commits, and never if it rolls back. Outside one, call at once.
+        """Call a function after the caller's transaction commits, or at once if there is no transaction.
 
-        A callback that fails is logged, and affects nothing else.
+        If the transaction rolls back, the function isn't called. If the function fails, the error is only logged.
         """
 
     @abstractmethod
     def enqueue(self, drafts: Sequence[Draft]) -> list[DraftReceipt]:
-        """Store drafts in the caller's transaction, all or none. A draft whose key is taken yields the job that has it.
+        """Store drafts in the caller's transaction, all or none. For a taken key, return the job that has it.
 
-        A single draft with a free key costs one statement. Raise IdempotencyMismatch for the key of another type.
+        A single draft with a free key costs one statement. Raise IdempotencyMismatch if the job with the key has
+        another type.
         """
 
     # The worker's side
 
     @abstractmethod
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
-        """Settle what finished and claim for the free slots, in one transaction.
+        """Store settlements and claim jobs for the free slots, in one transaction.
 
         - Refused settlements are returned. No part of them is stored.
         - Postponed settlements are neither stored nor refused: other sessions had locked their rows. Offer them again.
-        - If fewer jobs came than asked for, ``next_due`` says when to ask again. Zero means at once. ``None`` means
-          that nothing is scheduled.
+        - If there were fewer jobs than requested, ``next_due`` says when to claim again. Zero means at once. ``None``
+          means that nothing is scheduled.
         - Jobs past their expiry are ended instead of claimed.
         - Follow-up jobs are stored with the completion they belong to, and with no other settlement. If one can't be
-          stored, the rest is stored all the same.
+          stored, the others are still stored.
         """
 
     def atomic_attempt(self) -> AbstractContextManager[object]:
-        """Open the transaction in which an atomic handler works. Wait for the write lock, if there is one."""
+        """Open the transaction of an atomic handler. If the database has a write lock, wait for it."""
         return self.atomic()
 
     @abstractmethod
@@ -145,18 +158,18 @@ class Backend(ABC):
 
     @abstractmethod
     def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
-        """Extend claims, so that their leases end ``lease`` from now. Return which are lost, and which are cancelled.
+        """Renew the leases of claims, to expire ``lease`` from now. Return the lost and the cancelled claims.
 
-        A claim whose row another session has locked is skipped. It is neither extended nor lost.
+        A claim whose row another session has locked is skipped. It is neither renewed nor lost.
         """
 
     @abstractmethod
     def review(self, claims: Sequence[Claim]) -> Extension:
-        """Return, without writing, which claims are lost and which an operator wants stopped."""
+        """Return which claims are lost and which an operator has cancelled, without writing."""
 
     @abstractmethod
     def held_by(self, owner: str) -> list[tuple[str, int]]:
-        """Read id and fence of each claim a worker holds. After a lost connection it may hold more than it knows."""
+        """Read id and fence of each claim that a worker holds, including claims that the worker doesn't know of."""
 
     @abstractmethod
     def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
@@ -167,15 +180,30 @@ class Backend(ABC):
 
     @abstractmethod
     def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
-        """End leases that ran out, as ``judge`` decides, and queued jobs past their expiry, at most ``limit`` of each.
+        """End expired leases, as ``judge`` decides, and queued jobs past their expiry, at most ``limit`` of each.
 
-        ``look_again`` asks for another sweep after ``second_look``. On SQLite a lease must have looked expired twice,
-        because an atomic handler may have kept its owner from writing.
+        If ``look_again`` is set in the result, sweep again after ``second_look``. On SQLite two sweeps must find a
+        lease expired before it ends, because an atomic handler may have kept the worker from renewing it.
         """
 
     @abstractmethod
-    def wake(self) -> None:
-        """Tell listeners to look. Call it after the commit. Wake-ups that follow each other closely become one."""
+    def end_claims(self, owner: str, judge: Judge, limit: int = 500) -> tuple[Settlement, ...]:
+        """End the claims of a worker that is proved dead, as ``judge`` decides, whether or not their leases still run.
+
+        Return what was settled, at most ``limit``. Claims whose rows other sessions have locked are left.
+        """
+
+    @abstractmethod
+    def wake(self, age: float = 0.0) -> None:
+        """Tell listeners to look for jobs. Call this after the commit. Wake-ups in quick succession are combined.
+
+        ``age`` says how many seconds ago the oldest of the committed jobs became due.
+        """
+
+    def wake_on_commit(self, age: float = 0.0) -> None:
+        """Wake listeners after the caller's transaction commits, when the jobs are older by the time it took."""
+        began = SYSTEM.monotonic()
+        self.on_commit(lambda: self.wake(age + SYSTEM.monotonic() - began))
 
     @abstractmethod
     def listen(self) -> Listener:

@@ -1,4 +1,4 @@
-"""Wake-ups: hints that jobs were committed. Polling finds what they miss."""
+"""Wake-ups: hints that jobs were committed. If a wake-up is lost, polling finds the jobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 
 from jobqueue.clock import SYSTEM
 
-#: A process sends at most one wake-up in this many seconds. A worker looks again that long after each wake-up, and once
-#: more after twice as long. So it finds what was held back, and producers need no timer.
+#: A process sends at most one wake-up in this many seconds. After a wake-up, a worker looks for jobs again after this
+#: time and after twice this time. It therefore finds the jobs whose wake-up was not sent, and producers need no timer.
 PAUSE = 0.005
 
 
@@ -16,20 +16,22 @@ class Producer:
 
     def __init__(self) -> None:
         self._last = float("-inf")
+        self._since = float("-inf")
 
-    def may_send(self) -> bool:
-        """Return whether a wake-up may be sent now."""
+    def may_send(self, age: float = 0.0) -> bool:
+        """Return whether a wake-up may be sent now. One for older jobs isn't covered by one for newer jobs."""
         now = SYSTEM.monotonic()
-        if now - self._last < PAUSE:
+        since = now - age
+        if now - self._last < PAUSE and since >= self._since:
             return False
-        self._last = now
+        self._last, self._since = now, since
         return True
 
 
 class Listener(ABC):
-    """Hears of commits."""
+    """Waits for commits of jobs."""
 
-    #: How often ``hear`` finds commits that were not announced; ``None`` if it hears only announcements.
+    #: The seconds between two looks of ``hear`` for commits without a wake-up. ``None`` if it waits for wake-ups only.
     look_every: float | None = None
 
     @abstractmethod
@@ -38,11 +40,11 @@ class Listener(ABC):
 
     @abstractmethod
     def hear(self, timeout: float) -> bool:
-        """Wait for a wake-up, or a commit where it can be seen, at most ``timeout`` seconds."""
+        """Wait at most ``timeout`` seconds for a wake-up, or for a commit if this listener looks for commits."""
 
     @abstractmethod
     def self_test(self, timeout: float = 2.0) -> bool:
-        """Send a wake-up to itself. Return whether it arrived: a transaction pooler loses them."""
+        """Send a wake-up to this listener. Return whether it arrived: a transaction pooler loses wake-ups."""
 
     @abstractmethod
     def close(self) -> None:

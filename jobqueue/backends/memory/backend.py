@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
+from jobqueue import conf
 from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.errors import MemoryErrorReader
+from jobqueue.backends.memory.health import MemoryHealthReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.storage import MemoryStorageReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.wake import MemoryListener
 from jobqueue.backends.memory.workers import MemoryWorkerRegistry
@@ -40,7 +43,7 @@ from jobqueue.states import MOVES, JobStatus, Move, target
 
 
 class MemoryBackend(Backend):
-    """A queue that ends with its process."""
+    """A queue in memory, which is lost when its process ends."""
 
     tables_class = MemoryTables
 
@@ -53,6 +56,8 @@ class MemoryBackend(Backend):
         self.metrics = MemoryMetrics(self._tables)
         self.workers = MemoryWorkerRegistry(self._tables)
         self.errors = MemoryErrorReader(self._tables)
+        self.storage = MemoryStorageReader()
+        self.health = MemoryHealthReader(self._tables)
         self._listeners: set[MemoryListener] = set()
 
     @property
@@ -95,7 +100,7 @@ class MemoryBackend(Backend):
             return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due(), followed)
 
     def _lapse(self, row: JobRecord) -> bool:
-        """End a queued job that came too late."""
+        """End a queued job that is past its expiry."""
         late = row.expires_at is not None and row.expires_at <= self._tables.now()
         if late:
             self._tables.change(
@@ -207,6 +212,8 @@ class MemoryBackend(Backend):
             lease_until=None,
             history=row.history if failure is None else (*row.history, _past(row, offer, now)),
         )
+        if offer.move is Move.BURY and failure and failure.fingerprint:
+            self._tables.errors.setdefault((failure.fingerprint, conf.get("RELEASE")), now)
         return True
 
     def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
@@ -262,7 +269,16 @@ class MemoryBackend(Backend):
                 self._settle(one)
             return Sweep(tuple(ended), tuple(late))
 
-    def wake(self) -> None:
+    def end_claims(self, owner: str, judge: Judge, limit: int = 500) -> tuple[Settlement, ...]:
+        with self._tables.atomic():
+            running = (row for row in self._tables.jobs.values() if row.status is JobStatus.IN_PROGRESS)
+            held = [row for row in running if row.lease_owner == owner]
+            ended = tuple(judge(_overdue(row, len(held) - 1)) for row in held[:limit])
+            for one in ended:
+                self._settle(one)
+            return ended
+
+    def wake(self, age: float = 0.0) -> None:
         for listener in list(self._listeners):
             listener.notify()
 
@@ -291,4 +307,5 @@ def _past(row: JobRecord, offer: Settlement, now: datetime) -> PastAttempt:
         traceback=failure.traceback,
         duration=failure.duration,
         ended_at=now,
+        release=conf.get("RELEASE"),
     )

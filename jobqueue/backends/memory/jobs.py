@@ -11,12 +11,12 @@ from itertools import islice
 from jobqueue.backends.memory.filters import lets_through
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports import JobReader
-from jobqueue.records import DeadLetterCount, Filter, JobRecord, Matches, QueueStats, Scope
+from jobqueue.records import DeadLetterCount, Filter, JobRecord, Matches, QueueStats, Scope, Step
 from jobqueue.states import ACTIVE, JobStatus
 
 
 class MemoryJobReader(JobReader):
-    """Reads the rows that the lock keeps still."""
+    """Reads jobs, under the lock of the tables."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
@@ -56,11 +56,26 @@ class MemoryJobReader(JobReader):
         found = len(self.find(wanted, len(self._tables.jobs)))
         return found if cap is None else min(found, cap)
 
-    def search(self, wanted: Filter, cap: int, oldest_first: bool = False) -> Matches:
+    def search(self, wanted: Filter, cap: int, oldest_first: bool = False, before_id: str | None = None) -> Matches:
         with self._tables.lock:
             searched = len(self._tables.jobs)
-            ids = [row.id for row in self.find(wanted, cap + 1, newest_first=not oldest_first)]
+            found = self.find(wanted, searched, newest_first=not oldest_first)
+            ids = [row.id for row in found if before_id is None or row.id < before_id][: cap + 1]
         return Matches(ids[:cap], len(ids), cap, searched)
+
+    def queues(self, limit: int) -> list[str]:
+        with self._tables.lock:
+            found: dict[JobStatus, set[str]] = {}
+            for row in self._tables.jobs.values():
+                found.setdefault(row.status, set()).add(row.queue)
+        found.pop(JobStatus.COMPLETED, None)
+        return sorted({queue for queues in found.values() for queue in sorted(queues)[:limit]})
+
+    def walk(self, wanted: Filter, most: int, after_id: str | None = None) -> Step:
+        with self._tables.lock:
+            part = sorted(job_id for job_id in self._tables.jobs if after_id is None or job_id > after_id)[:most]
+            ids = tuple(job_id for job_id in part if lets_through(wanted, self._tables.jobs[job_id]))
+        return Step(ids, part[-1] if len(part) == most else None)
 
     def ahead_of(self, job: JobRecord, cap: int) -> int:
         def place(row: JobRecord) -> tuple[int, datetime, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -12,7 +12,8 @@ from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, m
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, JobRecord, MetricSum, Scope, Stretch, Tally
 from jobqueue.states import JobStatus
 
-Key = tuple[int, datetime, str, str]
+#: The length and the beginning of a stretch.
+Place = tuple[int, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,47 +25,38 @@ class MetricRow:
 
 
 class MemoryMetrics(Metrics):
-    """Keeps metrics under the lock that keeps the jobs."""
+    """Keeps metrics, under the lock of the tables."""
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
-        self._metrics: dict[Key, MetricRow] = {}
+        self._metrics: dict[Place, dict[Name, MetricRow]] = {}
 
     def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
         with self._tables.lock:
             for span in KEPT if tallies else ():
+                rows = self._rows(span, moment)
                 for name, tally in by_name(tallies).items():
-                    if self._has_room(span, moment, name):
-                        key, row = self._metric(span, moment, name)
-                        self._metrics[key] = replace(row, tally=together((row.tally, tally), name))
+                    if _has_room(rows, name):
+                        row = rows.get(name, MetricRow(Tally(*name)))
+                        rows[name] = replace(row, tally=together((row.tally, tally), name))
         return True
 
     def sample(self, moment: datetime) -> bool:
         with self._tables.lock:
-            if self._metric(min(KEPT), moment, ALL)[1].met is None:
-                found = met(self.depths(), self._tables.now())
-                for span in KEPT:
-                    begins_at = begin_of(moment, span)
-                    known = {key[2:] for key, row in self._metrics.items() if key[:2] == (span, begins_at) and row.met}
-                    for name in {*found, *known}:
-                        if not self._has_room(span, moment, name):
-                            continue
-                        key, row = self._metric(span, moment, name)
-                        self._metrics[key] = replace(row, met=found.get(name, Met()))
-                now = self._tables.now()
-                self._metrics = {key: row for key, row in self._metrics.items() if key[1] >= now - KEPT[key[0]]}
+            now, first = self._tables.now(), self._rows(min(KEPT), moment).get(ALL)
+            if first is not None and first.met is not None:
+                return True
+            found = met(self.depths(), now)
+            for span in KEPT:
+                rows = self._rows(span, moment)
+                for name in {*found, *(name for name, row in rows.items() if row.met)}:
+                    if _has_room(rows, name):
+                        rows[name] = replace(rows.get(name, MetricRow(Tally(*name))), met=found.get(name, Met()))
+            self._metrics = {place: rows for place, rows in self._metrics.items() if place[1] >= now - KEPT[place[0]]}
         return True
 
-    def _has_room(self, span: int, moment: datetime, name: Name) -> bool:
-        """Return whether a row exists, or may be made: only so many kinds and queues are told apart."""
-        stretch = (span, begin_of(moment, span))
-        known = {key[2:] for key in self._metrics if key[:2] == stretch}
-        alike = [one for one in known - {ALL} if bool(one[1]) is bool(name[1])]
-        return name in known | {ALL} or len(alike) < MOST_GROUPS
-
-    def _metric(self, span: int, moment: datetime, name: Name) -> tuple[Key, MetricRow]:
-        key = (span, begin_of(moment, span), *name)
-        return key, self._metrics.get(key, MetricRow(Tally(*name)))
+    def _rows(self, span: int, moment: datetime) -> dict[Name, MetricRow]:
+        return self._metrics.setdefault((span, begin_of(moment, span)), {})
 
     def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
         groups: dict[Name, list[JobRecord]] = {}
@@ -83,22 +75,29 @@ class MemoryMetrics(Metrics):
 
     def stretches(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         found: dict[datetime, list[MetricRow]] = {}
-        for (_span, begins_at, place, kind), row in self._since(span, since):
+        for begins_at, (place, kind), row in self._since(span, since):
             if job_type == kind and (queue == place or (job_type and not queue)):
                 found.setdefault(begins_at, []).append(row)
         return [_stretch(begins_at, (queue, job_type), rows) for begins_at, rows in found.items()]
 
     def totals(self, by: Scope, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[MetricSum]:
         found: dict[str, list[Tally]] = {}
-        for key, row in self._since(span, since):
-            fits = key[2:] != ALL and queue in ("", key[2])
-            if fits and (key[3] == job_type if job_type or by is Scope.QUEUE else key[3]):
+        for _begins_at, name, row in self._since(span, since):
+            fits = name != ALL and queue in ("", name[0])
+            if fits and (name[1] == job_type if job_type or by is Scope.QUEUE else name[1]):
                 found.setdefault(getattr(row.tally, by.value), []).append(row.tally)
         return [_part(name, together(several)) for name, several in sorted(found.items())]
 
-    def _since(self, span: int, since: datetime) -> list[tuple[Key, MetricRow]]:
+    def _since(self, span: int, since: datetime) -> list[tuple[datetime, Name, MetricRow]]:
         with self._tables.lock:
-            return [(key, row) for key, row in sorted(self._metrics.items()) if key[0] == span and key[1] >= since]
+            places = sorted(place for place in self._metrics if place[0] == span and place[1] >= since)
+            return [(place[1], *one) for place in places for one in sorted(self._metrics[place].items())]
+
+
+def _has_room(rows: Mapping[Name, MetricRow], name: Name) -> bool:
+    """Return whether a row exists, or may be made: only so many kinds and queues are told apart."""
+    alike = [one for one in rows if one != ALL and bool(one[1]) is bool(name[1])]
+    return name == ALL or name in rows or len(alike) < MOST_GROUPS
 
 
 def _depth(name: Name, rows: Sequence[JobRecord], now: datetime, cap: int, *, paused: bool) -> Depth:

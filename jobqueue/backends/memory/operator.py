@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,6 +43,7 @@ class MemoryOperator(Operator):
             return Ground.NOT_RETRIABLE.refusal(row.id, row.status)
         if row.unique_key is not None and self._tables.unique_holder(row.unique_key):
             return Ground.KEY_IS_HELD.refusal(row.id, row.unique_key)
+        self._note_retry(row)
         self._tables.change(
             row.id,
             status=target(Move.REVIVE),
@@ -60,6 +61,26 @@ class MemoryOperator(Operator):
             **changes,
         )
         return None
+
+    def _note_retry(self, row: JobRecord) -> None:
+        if row.error_fingerprint and row.status is JobStatus.DEAD_LETTER:
+            self._remember(row.error_fingerprint, row)
+            self._tables.retries[row.error_fingerprint] = self._tables.now()
+
+    def _remember(self, name: str, row: JobRecord) -> None:
+        """Remember since when an error is known, unless it is."""
+        if not any(known == name for known, _release in self._tables.errors):
+            self._tables.errors[name, ""] = row.completed_at or self._tables.now()
+
+    def regroup(self, fingerprints: Mapping[str, str]) -> list[str]:
+        with self._tables.atomic():
+            rows = [self._tables.jobs[one] for one in fingerprints if one in self._tables.jobs]
+            dead = [row for row in rows if row.status is JobStatus.DEAD_LETTER]
+            for row in sorted(dead, key=lambda row: row.completed_at or self._tables.now()):
+                name = fingerprints[row.id]
+                self._tables.jobs[row.id] = replace(row, error_fingerprint=name)
+                self._remember(name, row)
+            return [row.id for row in dead]
 
     def amend(self, ids: Sequence[str], amendment: Amendment) -> Handled:
         due_at = self._tables.now() if amendment.now else amendment.scheduled_at

@@ -18,7 +18,7 @@ logger = logging.getLogger("jobqueue")
 
 
 class MemoryTables:
-    """Rows under one lock: every transaction waits for the one before it, as on SQLite."""
+    """Tables under one lock, so that only one transaction runs at a time, as on SQLite."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock
@@ -26,24 +26,34 @@ class MemoryTables:
         self.jobs: dict[str, JobRecord] = {}
         #: The payload and the context of each job, as JSON text.
         self.texts: dict[str, tuple[str, str | None]] = {}
+        #: When each error was first seen in each release, and when its dead letters were last retried.
+        self.errors: dict[tuple[str, str], datetime] = {}
+        self.retries: dict[str, datetime] = {}
         self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
 
     def now(self) -> datetime:
-        """Ask the clock."""
+        """Return the time of the clock."""
         return (self.clock or SYSTEM).now()
 
     @contextmanager
     def atomic(self) -> Iterator[None]:
-        """Open a transaction, or a savepoint in the one that is open. An exception undoes what came since."""
+        """Open a transaction, or a savepoint inside one, which an exception rolls back."""
         with self.lock:
-            before = dict(self.jobs), dict(self.texts), dict(self.pauses), list(self._callbacks)
+            before = (
+                dict(self.jobs),
+                dict(self.texts),
+                dict(self.pauses),
+                dict(self.errors),
+                dict(self.retries),
+                list(self._callbacks),
+            )
             self._depth += 1
             try:
                 yield
             except BaseException:
-                self.jobs, self.texts, self.pauses, self._callbacks = before
+                self.jobs, self.texts, self.pauses, self.errors, self.retries, self._callbacks = before
                 raise
             finally:
                 self._depth -= 1

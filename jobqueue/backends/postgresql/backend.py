@@ -1,4 +1,4 @@
-"""The backend of Postgres: many workers share the table with SKIP LOCKED, in one round trip a cycle."""
+"""The backend of Postgres. Workers share the table with SKIP LOCKED, and need one round trip for a cycle."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from django.db import OperationalError
 
 from jobqueue.backends.postgresql import statements, values
 from jobqueue.backends.postgresql.drafts import PostgresDrafts
+from jobqueue.backends.postgresql.floors import statements as floor_statements
+from jobqueue.backends.postgresql.floors.floor import LAG, Position
+from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_behind, range_values
 from jobqueue.backends.postgresql.leases import PostgresLeases
+from jobqueue.backends.postgresql.metrics import PostgresMetrics
 from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
-from jobqueue.backends.postgresql.wake import PostgresListener, channel_of
+from jobqueue.backends.postgresql.storage import PostgresStorageReader
+from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresListener, channel_of
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.crowd import WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.settlements import refused
-from jobqueue.clock import SYSTEM
+from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds
 from jobqueue.models.fields import as_utc
 from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
 
-#: Seconds for which turns go past locks after one that met some. It is longer than a worker waits with what was
-#: postponed, so that its next offer waits for nothing either.
+#: Seconds for which turns skip locked rows after a turn that met a lock. Postponed settlements are offered again within
+#: this time, so they don't wait for locks either.
 _WARY_FOR = 2.0
 
 
@@ -34,13 +39,22 @@ class PostgresBackend(SqlBackend):
     """Jobs in a Postgres table."""
 
     session_class = PostgresSession
+    metrics_class = PostgresMetrics
     drafts_class = PostgresDrafts
     settlements_class = PostgresSettlements
     leases_class = PostgresLeases
     session: PostgresSession
+    leases: PostgresLeases
+    metrics: PostgresMetrics
 
-    #: Until when locks of others are expected.
+    #: Turns skip locked rows until this moment.
     _wary_until = 0.0
+
+    def __init__(self, alias: str, clock: Clock | None = None) -> None:
+        super().__init__(alias, clock)
+        self._looks = Looks(self.session, PRIORITIES)
+        self.storage = PostgresStorageReader(self.session)
+        self.metrics.queued, self.metrics.leased = self._looks.floors, self.leases.floors
 
     def bound_silence(self, seconds: float) -> None:
         self.session.bound_silence(seconds)
@@ -48,6 +62,18 @@ class PostgresBackend(SqlBackend):
     # The worker's turn
 
     def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        if request:
+            self._look()
+        return self._turn(owner, settlements, request)
+
+    def _look(self) -> None:
+        """Look behind the floors, if it is time."""
+        self.leases.look()
+        if not self._crowd.is_met:  # groups have no floors
+            given = {"left_out": list(self.left_out)} if self.left_out else {}
+            self._looks.look(floor_statements.look_statement(sparing=bool(given)), given)
+
+    def _turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
         if not settlements or self.in_atomic():
             return self._settle_and_claim(owner, settlements, request)
         if self._wary_until <= (self.clock or SYSTEM).monotonic():
@@ -55,7 +81,7 @@ class PostgresBackend(SqlBackend):
                 return self._settle_and_claim(owner, settlements, request)
             except OperationalError as error:
                 if not is_locked(error):
-                    self._be_wary()  # where no time-out could be set, its silence may have been a lock
+                    self._be_wary()  # the server may have waited for a lock, if no lock timeout was set
                     raise
         return self._go_past_locks(owner, settlements, request)
 
@@ -63,13 +89,13 @@ class PostgresBackend(SqlBackend):
         plain = all(one.is_plain_completion for one in settlements)
         if request and plain:
             return self._complete_and_claim(owner, settlements, request)
-        with self.session.own_transaction():  # history, follow-up jobs and last reports: more than one statement
+        with self.session.own_transaction():  # history, follow-up jobs and progress need further statements
             settled = self.settlements.store(settlements)
             claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
             return replace(claimed, refused=settled.refused, followed=settled.followed)
 
     def _go_past_locks(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
-        """Do the same for the rows that nobody has locked; rows that are gone are nobody's."""
+        """Settle and claim as in other turns, but postpone the settlements whose rows are locked."""
         with self.session.own_transaction():
             ids = {one.id for one in settlements}
             locked = ids - {row[0] for row in self.session.run(statements.LOCK_FREE, {"ids": list(ids)})}
@@ -84,7 +110,7 @@ class PostgresBackend(SqlBackend):
         self._wary_until = (self.clock or SYSTEM).monotonic() + _WARY_FOR
 
     def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
-        """Do it in one statement. Where others stand in the way, the next turn, at once, goes group by group."""
+        """Complete and claim jobs in one statement. If the claim finds a crowd, the next turn claims by groups."""
         by_group = self._crowd.is_met
         if by_group and self._crowd.is_large and not self._crowd.is_known:
             self._walk(request)
@@ -94,12 +120,16 @@ class PostgresBackend(SqlBackend):
             given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(request)])
         if self.left_out:
             given["left_out"] = list(self.left_out)
+        if has_floors := self._looks.floors.are_up and not by_group:
+            given |= range_values(self._looks.floors.ranges())
+        began = SYSTEM.monotonic()
         rows = self.session.run_cycle(
             given | values.of_request(request),
             completing=bool(completions),
             by_group=by_group,
             known=known,
             sparing=bool(self.left_out),
+            floors=has_floors,
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
@@ -112,12 +142,16 @@ class PostgresBackend(SqlBackend):
             next_due: timedelta | None = timedelta(0)
         else:
             next_due = next(from_seconds(row[statements.SECONDS]) for row in rows if row[0] == "next due")
-        if blocked[statements.CHOSEN] > len(claims) + lapsed:  # a trigger may leave a row as it is, and say nothing
+        if blocked[statements.CHOSEN] > len(claims) + lapsed:  # a trigger may skip an update silently
             self.set_aside(owner, request)
-        return self._crowd.told(Cycle(refused(completions, accepted), tuple(claims), next_due), request)
+        elif not (by_group or lapsed or self._crowd.is_met) and self._looks.floors.are_wanted:
+            now = Position(as_utc(blocked[statements.SCHEDULED_AT], self.session.connection))
+            self._looks.floors.reached(began, left_behind(claims, now, is_full=len(claims) == request.limit))
+        cycle = Cycle(refused(completions, accepted), tuple(claims), next_due)
+        return self._crowd.told(self._looks.told(cycle), request)
 
     def _walk(self, request: ClaimRequest) -> None:
-        """Find the groups there are, which takes long where another program has made very many."""
+        """Find all groups. This takes long if another program has made very many."""
         rows = self.session.run(statements.WALK, {"most": WALKED_AT_ONCE + 1} | values.of_request(request))
         count, wanted = rows[0][:2]
         due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
@@ -130,11 +164,13 @@ class PostgresBackend(SqlBackend):
 
     # Wake-ups
 
-    def wake(self) -> None:
-        if self._producer.may_send():
-            # On the caller's own connection, after its commit: inside the transaction it would take a global lock.
+    def wake(self, age: float = 0.0) -> None:
+        late = age if age > LAG / 2 else 0.0
+        if self._producer.may_send(late):
+            # This runs after the commit: inside the transaction, NOTIFY would take a global lock.
             with self.session.reporting():
-                self.session.run("SELECT pg_notify(%s, '')", [channel_of(self.session.connection)])
+                channel = channel_of(self.session.connection)
+                self.session.run(*((NOTIFY_OF_LATE, [channel, late]) if late else (NOTIFY, [channel])))
 
     def listen(self) -> PostgresListener:
-        return PostgresListener(self.alias, self.session.listener_silence)
+        return PostgresListener(self.alias, self.session.listener_silence, self._looks.floors.told_of)

@@ -1,4 +1,4 @@
-"""The storing of drafts on Postgres: many in one statement."""
+"""The storing of drafts on Postgres, with one statement for many drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session of Postgres: what is prepared in it, how its clock is asked, and which errors lie in a row."""
+"""The session of Postgres: prepared statements, the server's clock, and the classes of errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from jobqueue.models.fields import as_utc
 T = TypeVar("T")
 
 _NOW = "statement_timestamp()"
-#: What was prepared is gone or belongs to another session, because there is a pooler; or a migration changed the table.
+#: What "soon" is in seconds, how long an entry of an index takes, and how much longer if its page isn't all-visible.
+_SOON, _SECONDS_AN_ENTRY, _SECONDS_A_ROW = 0.04, 0.0000003, 0.0000027
+#: A prepared statement is missing or another session's, because of a pooler, or a migration has changed the table.
 _NOT_PREPARED = (
     psycopg.errors.InvalidSqlStatementName,
     psycopg.errors.DuplicatePreparedStatement,
@@ -32,18 +34,18 @@ _OF_THE_SERVER = ("08", "0A", "25", "26", "28", "3D", "40", "53", "54", "55", "5
 
 
 class PostgresSession(Session):
-    """A Postgres database. Its clock judges, and nothing depends on the session: transaction poolers are welcome.
+    """A Postgres database. The server's clock judges leases. Transaction poolers are supported.
 
-    If a worker's session is found to be its own, the statement of its cycle is prepared in it.
+    A worker's cycle uses a prepared statement only if the worker found that no pooler is in use.
     """
 
-    #: The driver's connection that was set up.
+    #: The driver's connection that was last set up by ``_driver``.
     _set_up: object = None
-    #: How long a listener waits for an answer; ``None`` leaves that to TCP.
+    #: The seconds that a listener waits for an answer. ``None`` leaves that to TCP.
     listener_silence: float | None = None
 
     def bound_silence(self, seconds: float) -> None:
-        """Break statements, and listeners that start from now on, if the server is silent for that long."""
+        """Fail statements, and listeners that start from now on, if the server is silent for ``seconds``."""
         self.listener_silence = seconds
         silence.bound(self.connection, seconds)
 
@@ -62,14 +64,14 @@ class PostgresSession(Session):
 
     @contextmanager
     def own_transaction(self) -> Iterator[None]:
-        """Set the session up, and open a transaction. Inside one, it can't be set up."""
+        """Set the session up and open a transaction, because a session can't be set up inside one."""
         with self.connection.wrap_database_errors:
             self._driver()
         with self.write_transaction():
             yield
 
     def run(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows. ``@now`` is the database's moment, or the virtual clock's."""
+        """Run a statement and return its rows. ``@now`` stands for the time of the database or the virtual clock."""
         moment = f"'{to_text(self.clock.now())}'::timestamptz" if self.clock else _NOW
         with self.connection.cursor() as cursor, silence.sending(parameters):
             cursor.execute(statement.replace("@now", moment), parameters)
@@ -77,7 +79,7 @@ class PostgresSession(Session):
             return rows
 
     def run_cycle(self, parameters: dict[str, Any], **variant: bool) -> list[tuple[Any, ...]]:
-        """Run the statement of every cycle. In a session of our own, the server parses and plans it once."""
+        """Run the statement of a cycle. If the session allows prepared statements, the server plans it only once."""
         with self.connection.wrap_database_errors:
             driver = self._driver()
             statement = statements.cycle_statement(**variant, prepared=driver is not None)
@@ -94,16 +96,25 @@ class PostgresSession(Session):
                 return cursor.fetchall()
         return self.run(statement, parameters)
 
+    @contextmanager
+    def index_order(self, most: int) -> Iterator[int]:
+        # Without statistics, Postgres would gather and sort whole ranges, however long they are.
+        with self.atomic():
+            ((unseen, *settings),) = self.run(statements.READ_IN_ORDER)
+            seconds = _SECONDS_AN_ENTRY + float(unseen) * _SECONDS_A_ROW
+            yield min(most, int(_SOON / seconds))
+            self.run(statements.READ_AS_BEFORE, settings[: len(settings) // 2])
+
     def _driver(self) -> Any:
-        """Return the driver's connection, set up for what is prepared in it; ``None`` if the session is not our own."""
+        """Return the driver's connection, set up for prepared statements, or ``None`` if they can't be used."""
         wrapper: Any = self.connection
-        if not self.is_own or self.clock or wrapper.pool:  # a pool lends it to others
+        if not self.is_own or self.clock or wrapper.pool:  # a pool lends the connection to other threads
             return None
         wrapper.ensure_connection()
         driver = wrapper.connection
         if driver is not self._set_up:
             if wrapper.in_atomic_block:
-                return None  # a rollback would undo it
+                return None  # a rollback would undo the setup
             driver.execute(statements.SESSION)
             if driver.prepare_threshold is None:
                 driver.prepare_threshold = sys.maxsize  # otherwise ``prepare=True`` prepares nothing
@@ -118,7 +129,8 @@ class PostgresSession(Session):
             with super().reporting():
                 yield
         except OperationalError as error:
-            if is_locked(error) and self.connection.connection is self._set_up:  # otherwise the time-out is not ours
+            # In other connections, the application has set the timeout.
+            if is_locked(error) and self.connection.connection is self._set_up:
                 raise DatabaseBusy(f"another session has locked what is needed in {self.alias!r}: {error}") from error
             raise
 
@@ -132,9 +144,9 @@ class PostgresSession(Session):
         state = getattr(error.__cause__, "sqlstate", None) or ""
         if not state or self.is_missing_table(error):
             return super().lies_in_row(error)
-        return not state.startswith(_OF_THE_SERVER)  # a trigger may raise any other
+        return not state.startswith(_OF_THE_SERVER)  # a trigger may raise any other state
 
 
 def is_locked(error: Exception) -> bool:
-    """Return whether an error says that a lock was waited for too long."""
+    """Return whether an error says that the wait for a lock took too long."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)

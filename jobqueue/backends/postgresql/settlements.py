@@ -1,4 +1,4 @@
-"""The storing of settlements on Postgres: completions in one statement, everything else in another."""
+"""The storing of settlements on Postgres: all completions in one statement, all others in another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.states import Move
 
 
 class PostgresSettlements(Settlements):
-    """Writes settlements as JSON, so that one plan serves any number of them."""
+    """Writes settlements, which are sent as JSON, so that one statement fits any number."""
 
     _session: PostgresSession
 

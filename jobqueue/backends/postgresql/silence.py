@@ -1,4 +1,4 @@
-"""Silent servers: a connection is given up after a while, even if TCP would wait longer."""
+"""Silent servers: a connection is closed after some seconds, even if TCP would wait longer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 logger = logging.getLogger("jobqueue")
 
-#: How long to try to cancel a statement on a server that may still be there.
+#: The seconds for which to try to cancel a statement on the server.
 _CANCEL = 1.0
-#: libpq accepts no shorter timeout.
+#: The shortest connection timeout that libpq accepts, in seconds.
 _SHORTEST_CONNECT = 2
 _NEVER = float("inf")
-#: How many characters of a statement a slow server reads in a second. It is silent while it reads.
+#: The characters of a statement that a slow server reads in a second. The server is silent while it reads.
 _SLOWEST = 16 * 1024 * 1024
 
 _statement = threading.local()
@@ -40,14 +40,14 @@ def sending(parameters: Any) -> Iterator[None]:
 
 
 def bound(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
-    """Give up connections that a wrapper opens from now on after so many seconds of silence.
+    """Limit the silence of the server to ``seconds`` on connections that a wrapper opens from now on.
 
-    Options of TCP in the settings are left alone. So are the connections of a pool, which others use too.
+    TCP options in the settings take precedence. Connections of a pool aren't changed, because other threads use them.
     """
     if wrapper.settings_dict.get("OPTIONS", {}).get("pool"):
         return
     options = watched_by_tcp(seconds) | wrapper.settings_dict.get("OPTIONS", {})
-    wrapper.settings_dict = {**wrapper.settings_dict, "OPTIONS": options}  # this thread's; others share the original
+    wrapper.settings_dict = {**wrapper.settings_dict, "OPTIONS": options}  # a copy: other threads share the original
     connect = wrapper.get_new_connection
 
     def connect_and_watch(conn_params: Any) -> Any:
@@ -59,7 +59,7 @@ def bound(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
 
 
 def watched_by_tcp(seconds: float) -> dict[str, int]:
-    """Return the options of libpq. A listener, which sends no statements, has nothing else. Local sockets ignore it."""
+    """Return libpq's options for silent servers. A listener has only these, because it sends no statements."""
     third = max(1, round(seconds / 3))
     return {
         "connect_timeout": max(_SHORTEST_CONNECT, round(seconds)),
@@ -71,10 +71,10 @@ def watched_by_tcp(seconds: float) -> dict[str, int]:
 
 
 def watch(driver: psycopg.Connection[Any], seconds: float) -> psycopg.Connection[Any]:
-    """Break each statement with OperationalError once the server has sent and read nothing for that long.
+    """Raise OperationalError in a statement during which the server has sent and read nothing for ``seconds``.
 
-    If the server can be reached over a second connection, the statement is also cancelled there. Otherwise it might go
-    on waiting for a lock, and get it after this process has given up.
+    The statement is also cancelled over a second connection, if the server can be reached. Otherwise it could continue
+    to wait for a lock, and get it after this process has given up.
     """
     wait = driver.wait
 
@@ -87,7 +87,7 @@ def watch(driver: psycopg.Connection[Any], seconds: float) -> psycopg.Connection
             except StopIteration as end:
                 answer: T = end.value
                 return answer
-            ready = yield wanted  # nothing, ten times a second, as long as the socket has no news
+            ready = yield wanted  # falsy ten times a second while the socket isn't ready
             if ready:
                 silent_since = _NEVER
                 continue
@@ -104,7 +104,7 @@ def watch(driver: psycopg.Connection[Any], seconds: float) -> psycopg.Connection
 
 def _give_up(driver: psycopg.Connection[Any]) -> None:
     try:
-        if psycopg.capabilities.has_cancel_safe():  # the older way of asking may itself take minutes
+        if psycopg.capabilities.has_cancel_safe():  # the older function may block for minutes
             driver.cancel_safe(timeout=_CANCEL)
     except psycopg.Error as error:
         logger.debug("The server could not be asked to stop: %s", error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from jobqueue.backends.postgresql.floors.statements import IN_RANGE, RANGES, SPARING
 from jobqueue.backends.sql.statements import (
     CLAIM_COLUMNS,
     COUNT_ATTEMPT,
@@ -95,8 +96,6 @@ _MAY_RUN = """
     AND {row}.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))
     AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))
 """
-# Without the jobs that can neither be run nor ended.
-_SPARING = " AND id <> ALL(%(left_out)s)"
 _IS_FRESH = f"(expires_at IS NULL OR expires_at > @now) AND {HAS_ROOM}"
 
 # Locks the first rows in order, skipping those another worker holds. One arm per priority keeps each arm an index range
@@ -110,6 +109,10 @@ head AS MATERIALIZED (
     ) AS c LIMIT %(limit)s),
 mine AS MATERIALIZED (SELECT id, expires_at, fence FROM head WHERE {_MAY_RUN.format(row="head")})
 """
+# The same where dead rows lie at the head.
+FIRST_FROM_FLOORS = FIRST.replace("generate_series(1, 10) AS p(p)", RANGES).replace(
+    "priority = p.p AND", f"priority = r.key AND {IN_RANGE} AND"
+)
 # The same if jobs that this worker may not run are at the head. A skip-scan over job_queue_ready_type (queue, type,
 # priority, scheduled_at, id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot
 # serve these arms, because they don't say `priority > 0`. The arms read unlocked, since locks would be taken group by
@@ -210,6 +213,7 @@ _RETURN_NEXT_DUE = _only(
 _RETURN_LAPSED = _only("lapsed", id="id") + " FROM lapsed"
 _RETURN_BLOCKED = _only(
     "blocked",
+    scheduled_at="@now",
     fence="(SELECT count(*) FROM {all}) - (SELECT count(*) FROM {fit})",
     attempts="(SELECT count(*) FROM {all})",
     crash_count="(SELECT count(*) FROM mine)",
@@ -224,6 +228,12 @@ THERE = "SELECT id FROM job_queue WHERE id = ANY(%(ids)s)"
 RAN_OUT = f"""
 SELECT {RAN_OUT_COLUMNS} FROM job_queue
  WHERE status = 'in_progress' AND lease_until < @now ORDER BY lease_until, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+"""
+# What a worker holds: a walk over job_queue_leased, which has the running jobs alone.
+HELD_ROWS = f"""
+SELECT {RAN_OUT_COLUMNS} FROM job_queue
+ WHERE status = 'in_progress' AND lease_until > '-infinity' AND coalesce(lease_owner, '') = %(owner)s
+ LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
 # Over job_queue_expiring (expires_at).
 EXPIRE = f"""
@@ -249,12 +259,16 @@ SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS
 
 
 @cache
-def cycle_statement(*, completing: bool, by_group: bool, known: bool, sparing: bool, prepared: bool) -> str:
+def cycle_statement(
+    *, completing: bool, by_group: bool, known: bool, sparing: bool, prepared: bool, floors: bool = False
+) -> str:
     """Return the statement of a cycle."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
-    first = (FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS if by_group else FIRST).replace(
-        "@sparing", _SPARING if sparing else ""
-    )
+    if by_group:
+        first = FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS
+    else:
+        first = FIRST_FROM_FLOORS if floors else FIRST
+    first = first.replace("@sparing", SPARING if sparing else "")
     steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
@@ -263,3 +277,18 @@ def cycle_statement(*, completing: bool, by_group: bool, known: bool, sparing: b
         steps.append(f"settled AS ({complete})")
         answers.insert(0, _RETURN_SETTLED)
     return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"
+
+
+#: The settings of a planner that prefers to read an index in its order. What it avoids counts as so expensive that it
+#: would otherwise compile the rest.
+_IN_ORDER = ("enable_bitmapscan", "enable_seqscan", "enable_sort", "jit")
+#: Plan like that for this transaction. Return how much of the table's pages is not all-visible, where an entry of an
+#: index costs a look at its row, and what was set before. The table may have grown since VACUUM.
+READ_IN_ORDER = f"""
+SELECT 1 - least(1, relallvisible::float8
+                    / greatest(1, relpages, pg_relation_size(oid) / current_setting('block_size')::bigint)),
+       {", ".join(f"current_setting('{name}')" for name in _IN_ORDER)},
+       {", ".join(f"set_config('{name}', 'off', true)" for name in _IN_ORDER)}
+  FROM pg_class WHERE oid = 'job_queue'::regclass
+"""
+READ_AS_BEFORE = "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in _IN_ORDER)

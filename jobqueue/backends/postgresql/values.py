@@ -1,4 +1,4 @@
-"""The parameters of Postgres' statements: mostly JSON, so that one plan serves any number of rows."""
+"""The parameters of Postgres' statements: mostly JSON, so that one statement fits any number of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in s
 
 
 def common_and_each(drafts: Sequence[Draft]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Split the columns of drafts into those with one value for all drafts, and the others."""
+    """Split the columns of drafts into those with the same value in all drafts, and the others."""
     common, each = {}, {}
     for name, read in _SAID.items():
         values = [read(draft) for draft in drafts]
@@ -33,7 +33,7 @@ def common_and_each(drafts: Sequence[Draft]) -> tuple[dict[str, Any], dict[str, 
 
 
 def completions(settlements: Sequence[Settlement]) -> str:
-    """Return completions by id and fence. Of two for a claim, the first counts."""
+    """Return completions as JSON, by id and fence. Of two for the same claim, the first counts."""
     return json.dumps(
         {
             f"{one.id} {one.fence}": {"id": one.id, "fence": one.fence, "owner": one.owner, "result": one.result}

@@ -1,10 +1,15 @@
-"""Wake-ups over LISTEN and NOTIFY, on a connection of the listener's own, with an empty payload."""
+"""Wake-ups with LISTEN and NOTIFY. Each listener has its own connection.
+
+The payload is empty, or says from which moment on, in seconds of the epoch, jobs were committed late.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -17,11 +22,13 @@ from jobqueue.backends.wake import Listener
 
 logger = logging.getLogger("jobqueue")
 
+NOTIFY = "SELECT pg_notify(%s, '')"
+NOTIFY_OF_LATE = "SELECT pg_notify(%s, (extract(epoch FROM @now)::float8 - %s)::text)"
 _LONGEST_NAME = 63
 
 
 def channel_of(connection: BaseDatabaseWrapper) -> str:
-    """Return the channel of the schema in use, so that two queues in one database don't wake each other."""
+    """Return the channel of the current schema, so that two queues in one database don't wake each other."""
     cached: str | None = getattr(connection, "_jobqueue_channel", None)
     if cached is None:
         with connection.cursor() as cursor:
@@ -40,10 +47,14 @@ def channel_name(schema: str) -> str:
 
 
 class PostgresListener(Listener):
-    """A connection in autocommit that only listens. It holds no snapshot and no lock while it waits."""
+    """A connection in autocommit that only listens. It holds no snapshot and no lock while it waits.
 
-    def __init__(self, alias: str, silence: float | None = None) -> None:
+    ``tell`` is called with the moment from which on jobs were committed late, if a wake-up says it.
+    """
+
+    def __init__(self, alias: str, silence: float | None = None, tell: Callable[[float], object] = bool) -> None:
         self._alias = alias
+        self._tell = tell
         parameters: dict[str, Any] = connections[alias].get_connection_params()
         wanted = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
         channel = sql.Identifier(channel_of(connections[alias]))
@@ -59,13 +70,16 @@ class PostgresListener(Listener):
     def hear(self, timeout: float) -> bool:
         heard = False
         with connections[self._alias].wrap_database_errors:
-            for _ in self._connection.notifies(timeout=timeout, stop_after=1):
+            for notification in self._connection.notifies(timeout=timeout, stop_after=1):
                 heard = True
+                if notification.payload:
+                    with suppress(ValueError):  # anybody may send anything
+                        self._tell(float(notification.payload))
         return heard
 
     def self_test(self, timeout: float = 2.0) -> bool:
         with connections[self._alias].cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, '')", [channel_of(connections[self._alias])])
+            cursor.execute(NOTIFY, [channel_of(connections[self._alias])])
         arrived = self.hear(timeout)
         if not arrived:
             logger.warning(

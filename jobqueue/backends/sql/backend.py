@@ -1,4 +1,4 @@
-"""The backend of both databases: the verbs of callers and workers, put together from their parts."""
+"""The base of the backends for SQLite and Postgres, which is put together from parts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from jobqueue.backends.sql.held_claims import HeldClaims
 from jobqueue.backends.sql.leases import StoredLeases
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.ports.errors import SqlErrorReader
+from jobqueue.backends.sql.ports.health import SqlHealthReader
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
@@ -40,7 +41,7 @@ from jobqueue.records import (
 
 
 def _kept_by(part: str, name: str) -> Any:
-    """Make a property whose value a part of the backend keeps."""
+    """Return a property that reads and sets an attribute of a part of the backend."""
     return property(
         lambda self: getattr(getattr(self, part), name),
         lambda self, value: setattr(getattr(self, part), name, value),
@@ -50,7 +51,7 @@ def _kept_by(part: str, name: str) -> Any:
 class SqlBackend(Backend):
     """A backend that keeps jobs in a table of the application's own database, through Django's connection.
 
-    A subclass that differs in one part names its own class for that part.
+    A subclass names its own classes for the parts in which it differs.
     """
 
     session_class: ClassVar[type[Session]]
@@ -59,6 +60,7 @@ class SqlBackend(Backend):
     metrics_class: ClassVar[type[SqlMetrics]] = SqlMetrics
     workers_class: ClassVar[type[SqlWorkerRegistry]] = SqlWorkerRegistry
     errors_class: ClassVar[type[SqlErrorReader]] = SqlErrorReader
+    health_class: ClassVar[type[SqlHealthReader]] = SqlHealthReader
     drafts_class: ClassVar[type[Drafts]]
     settlements_class: ClassVar[type[Settlements]]
     leases_class: ClassVar[type[StoredLeases]]
@@ -75,6 +77,7 @@ class SqlBackend(Backend):
         self.metrics = self.metrics_class(self.session)
         self.workers = self.workers_class(self.session)
         self.errors = self.errors_class(self.session)
+        self.health = self.health_class(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)
@@ -134,10 +137,10 @@ class SqlBackend(Backend):
 
     @abstractmethod
     def turn(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
-        """Settle and claim, or fail as a whole."""
+        """Store settlements and claim jobs. If either fails, change nothing."""
 
     def set_aside(self, owner: str, request: ClaimRequest) -> int:
-        """Find the jobs that keep a claim from all others. Return how many there were."""
+        """End or leave out the jobs that make a claim fail. Return how many there were."""
         return self.session.transact(lambda: self.obstacles.among_due(owner, request))
 
     def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
@@ -163,3 +166,6 @@ class SqlBackend(Backend):
 
     def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
         return self.leases.sweep(judge, limit)
+
+    def end_claims(self, owner: str, judge: Judge, limit: int = 500) -> tuple[Settlement, ...]:
+        return self.leases.end_claims(owner, judge, limit)

@@ -1,4 +1,4 @@
-"""The crowd at the head of the order: due jobs that a worker leaves alone, and the groups behind them."""
+"""The crowd: jobs at the front of the queue that a worker can't take, because of their queue, their type or a pause."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from jobqueue.clock import SYSTEM
 from jobqueue.records import ClaimRequest, Cycle
 
-#: How many groups each claim looks through. That takes some milliseconds.
+#: The most groups that each claim walks through, which takes some milliseconds.
 WALKED_AT_ONCE = 1_000
-#: Seconds to rest after a walk through more groups, for each of them: walks take at most a twentieth of the time.
+#: Seconds between two walks through more groups than that, for each group. Walks take at most 5 % of the time.
 REST_FOR_EACH = 0.0002
 
 
@@ -26,11 +26,11 @@ class Group(NamedTuple):
 
 
 class Crowd:
-    """Keeps whether jobs that the worker leaves alone are at the head of the order, and what was found behind them.
+    """Remembers whether there is a crowd, and which groups of other jobs are behind it.
 
-    In such a crowd, claims go group by group. A claim finds the groups by a walk through all of them. If another
-    program has made very many, a walk takes long. Then walks pause, and claims go by what the last one found. A job in
-    a new group waits for the next walk.
+    If there is a crowd, a claim walks through all groups and takes jobs from those that the worker may run. If another
+    program has made very many groups, a walk takes long. Then there is a pause between two walks, in which claims use
+    the groups of the last walk. A job in a new group waits for the next walk.
     """
 
     def __init__(self) -> None:
@@ -42,31 +42,31 @@ class Crowd:
 
     @property
     def is_known(self) -> bool:
-        """Return whether claims go by what the last walk found."""
+        """Return whether claims use the groups of the last walk."""
         return self.is_met and self.is_large and SYSTEM.monotonic() < self._walk_at
 
     def met(self, count: int, *, is_met: bool) -> None:
-        """Note whether a claim met a crowd, and how many groups it went through."""
+        """Record whether a claim found a crowd, and how many groups it walked through."""
         self.is_met, self.is_large = is_met, count > WALKED_AT_ONCE
 
     def open_to(self, request: ClaimRequest) -> Sequence[Group]:
-        """Return the groups that may have what is asked for. If those that can exist are few, return all of them."""
+        """Return the groups that may have requested jobs. If only few groups are possible, return all of them."""
         if self.is_large and request.queues and len(request.queues) * len(request.types) <= WALKED_AT_ONCE / 10:
             return [Group(*one) for one in product(sorted(request.queues), sorted(request.types), range(1, 11))]
         return self._found
 
     def walked(self, count: int, *, is_met: bool, due: Sequence[Group], later: Sequence[Group] = ()) -> None:
-        """Note how many groups a walk found, and the open ones: the due ones in order, and the others by time."""
+        """Record the result of a walk: the number of groups, and those with jobs to run that are due or due later."""
         self.met(count, is_met=is_met)
         self._found = [*due[:WALKED_AT_ONCE], *later[:WALKED_AT_ONCE]] if self.is_large else due
         self._has_more = len(due) > WALKED_AT_ONCE
         self._walk_at = SYSTEM.monotonic() + REST_FOR_EACH * count
 
     def told(self, cycle: Cycle, request: ClaimRequest | None) -> Cycle:
-        """Set when to ask again after a cycle, if another walk is to come."""
+        """Return a cycle whose ``next_due`` is not after the next walk."""
         if request is None or len(cycle.claims) == request.limit or not self.is_known:
             return cycle
-        if self._has_more:  # what was found is used up, and there is more
+        if self._has_more:  # the groups kept from the last walk have no more due jobs, but others may have
             self._walk_at = 0.0
         rest = timedelta(seconds=max(0.0, self._walk_at - SYSTEM.monotonic()))
         next_due = rest if cycle.next_due is None else min(cycle.next_due, rest)

@@ -1,4 +1,4 @@
-"""The admission of drafts: each becomes a job, or meets the job that holds its key."""
+"""The admission of drafts: each is stored as a job, unless another job already has its key."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Drafts(ABC):
 
     @abstractmethod
     def insert(self, draft: Draft) -> bool:
-        """Store one draft in one statement. Return ``False`` if a key was in its way."""
+        """Store one draft in one statement. Return ``False`` if another job has its key."""
 
     @abstractmethod
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
-        """Store drafts in few statements. Return the ids of those that no key was in the way of."""
+        """Store drafts in a few statements. Return the ids of the stored ones: those whose keys were free."""
 
     def admit(self, draft: Draft) -> DraftReceipt:
-        """Store one draft, or find the job that has its key."""
+        """Store one draft, or return the job that has its key."""
         for _ in range(_KEY_TRIES):
             if self.insert(draft):
                 return DraftReceipt(draft.id, Admission.CREATED)
-            # The job that holds the key; or the draft was stored before, and its job no longer holds its key.
+            # If no job has the key, this draft may have been stored before, and its job may have given up the key.
             holders = self._holders([draft]) or self._holders([replace(draft, idempotency_key=None, unique_key=None)])
             if holders:
                 return _existing(draft, next(iter(holders.values())))
         raise JobQueueError(f"The key of the {draft.type!r} job changed hands {_KEY_TRIES} times; enqueue it again.")
 
     def admit_all(self, drafts: Sequence[Draft]) -> list[DraftReceipt]:
-        """Store drafts, all or none, or find the jobs that have their keys."""
-        # In key order, so that two bulks with common keys wait for each other in the same order: no deadlock.
+        """Store drafts, all or none. For each taken key, return the job that has it."""
+        # Two transactions that store the same keys take them in the same order, so they can't deadlock.
         ordered = sorted(drafts, key=_key)
         with self._session.write_transaction():
             chunks = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
@@ -58,13 +58,13 @@ class Drafts(ABC):
 
     @staticmethod
     def _first(draft: Draft, created: set[str]) -> DraftReceipt:
-        """Return the receipt of a draft that made its job. One that is listed twice meets itself the second time."""
+        """Return the receipt of a stored draft. If it is listed twice, the second receipt is for an existing job."""
         outcome = Admission.CREATED if draft.id in created else Admission.EXISTING
         created.discard(draft.id)
         return DraftReceipt(draft.id, outcome)
 
     def _holders(self, drafts: Sequence[Draft]) -> dict[tuple[str, str], tuple[str, str, str]]:
-        """Read the jobs that hold the drafts' keys: id, type and payload, by column and key."""
+        """Return id, type and payload of the jobs that have the drafts' keys, by column and key."""
         found: dict[tuple[str, str], tuple[str, str, str]] = {}
         active = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
         for column, condition in (
@@ -86,7 +86,7 @@ class Drafts(ABC):
 
 
 def _key(draft: Draft) -> tuple[str, str]:
-    """The column and value under which a draft may meet an older job; without a key, its own id."""
+    """Return the column and value that another job may have in common with a draft: a key, or else the id."""
     return draft.key or ("id", draft.id)
 
 

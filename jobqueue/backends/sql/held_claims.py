@@ -1,4 +1,4 @@
-"""The claims that a worker holds: which are lost or cancelled, and how far their jobs are."""
+"""The claims that a worker holds: the lost and the cancelled ones, and the progress of their jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobqueue.states import JobStatus
 
 
 class HeldClaims:
-    """Small reads and writes about running jobs, rare beside the cycle and the same on both databases."""
+    """Reads and writes about running jobs. The ORM is fast enough for these, because they are rare."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -46,7 +46,7 @@ class HeldClaims:
                     )
                     held.update(progress=foreign_json.read(one.report), updated_at=now)
             rest = {one.id for one in reports} - free
-            locked = set(rows.filter(pk__in=rest).values_list("pk", flat=True)) if rest else set()  # or they are gone
+            locked = set(rows.filter(pk__in=rest).values_list("pk", flat=True)) if rest else set()  # others are gone
             return tuple(one for one in reports if one.id in locked)
 
         return self._session.transact(work) if reports else ()

@@ -1,4 +1,4 @@
-"""Leases: how they are extended while jobs run, and how a sweep ends those that ran out."""
+"""Leases: their renewal while jobs run, and the end of those that expired or whose worker is dead."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from jobqueue.states import JobStatus
 
 
 class StoredLeases(ABC):
-    """Extends and ends leases. A job that can't be extended or ended is in the way of no other."""
+    """Renews and ends leases. A job for which this fails doesn't affect the others."""
 
-    #: How far apart the two looks are that end a lease; zero means that one look ends it.
+    #: How long after a sweep first finds a lease expired it may be ended. Zero means at once.
     second_look = timedelta(0)
 
     def __init__(self, session: Session, settlements: Settlements, obstacles: Obstacles) -> None:
@@ -28,10 +28,10 @@ class StoredLeases(ABC):
         self._settlements = settlements
         self._obstacles = obstacles
 
-    # Extending
+    # Renewal
 
     def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
-        """Extend claims, each by itself if one makes the statement fail."""
+        """Renew claims together, or one by one if a row makes the statement fail."""
         if not claims:
             return Extension()
         with self._session.reporting():
@@ -44,7 +44,7 @@ class StoredLeases(ABC):
 
     @abstractmethod
     def renew(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
-        """Extend claims, or fail as a whole."""
+        """Renew claims in one transaction."""
 
     def _renew_alone(self, claim: Claim, lease: timedelta) -> Extension:
         try:
@@ -54,18 +54,36 @@ class StoredLeases(ABC):
                 raise
             return Extension(skipped=(claim,))
 
-    # Ending
+    # End
 
     @abstractmethod
     def sweep(self, judge: Judge, limit: int) -> Sweep:
-        """End leases that ran out, and queued jobs past their expiry."""
+        """End expired leases, and queued jobs past their expiry."""
+
+    def end_claims(self, owner: str, judge: Judge, limit: int) -> tuple[Settlement, ...]:
+        """End the claims of a dead worker, whether or not their leases still run."""
+
+        def work() -> tuple[Settlement, ...]:
+            with self._session.write_transaction():
+                self._obstacles.forget()
+                left_out = self._obstacles.left_out
+                rows = self.held_rows(owner, limit + len(left_out))
+                held = self.ran_out([row for row in rows if row[0] not in left_out][:limit])
+                return tuple(self.end_overdue(held, judge))
+
+        with self._session.reporting():
+            return self._session.retrying(work)
+
+    @abstractmethod
+    def held_rows(self, owner: str, limit: int) -> list[tuple[Any, ...]]:
+        """Read what a worker holds, in the columns of RAN_OUT_COLUMNS, and lock it. Skip what others have locked."""
 
     @abstractmethod
     def expire(self, limit: int) -> list[str]:
-        """End queued jobs past their expiry, or fail as a whole. Return their ids."""
+        """End queued jobs past their expiry in one statement. Return their ids."""
 
     def end_overdue(self, overdue: Sequence[OverdueLease], judge: Judge) -> list[Settlement]:
-        """Settle leases that ran out. Return what was settled."""
+        """Settle leases that nobody renews. Return the settlements that were stored."""
         ended = {one.id: judge(one) for one in overdue}
         if not ended:
             return []
@@ -80,7 +98,7 @@ class StoredLeases(ABC):
         return list(ended.values())
 
     def end_expired(self, limit: int) -> tuple[str, ...]:
-        """End queued jobs past their expiry. Return their ids."""
+        """End queued jobs past their expiry, one by one if a row makes the statement fail. Return their ids."""
         try:
             with self._session.atomic():
                 return tuple(self.expire(limit))
@@ -100,7 +118,7 @@ class StoredLeases(ABC):
         )
 
     def ran_out(self, rows: Sequence[tuple[Any, ...]]) -> list[OverdueLease]:
-        """Make values of claims whose lease ran out. Each knows how many others its owner still holds."""
+        """Return rows of lost leases as values, with the number of other claims that the owner still holds."""
         if not rows:
             return []
         owners = sorted({row[3] for row in rows})

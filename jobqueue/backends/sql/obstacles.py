@@ -1,4 +1,4 @@
-"""Obstacles: rows that make a statement fail for all others. Each becomes a dead letter that says why."""
+"""Obstacles: rows that make a statement fail for all its rows. Each becomes a dead letter with the error."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from jobqueue.states import JobStatus
 
 logger = logging.getLogger("jobqueue")
 
-#: How many jobs beyond those of a claim are tried one by one.
+#: How many more jobs than a claim requests are tried one by one.
 LOOKED_BEYOND = 50
-#: For how many seconds a job is left out before it is tried again: an operator may have repaired it.
+#: Seconds until a job that is left out is tried again, because an operator may have repaired it.
 LEFT_OUT_FOR = 300.0
-#: How many jobs are ended for the same reason within that time. If more fail alike, the fault is hardly theirs.
+#: How many jobs are ended for the same error within that time. If more fail, the cause is probably not in the jobs.
 MOST_ALIKE = 10
 MOST_LEFT_OUT = 1_000
 REASON = "unreadable"
 
 
 class _NotMeant(Exception):
-    """Rolls a trial back."""
+    """Raised to roll a trial back."""
 
 
 class Obstacles:
     """Finds the jobs that can't be claimed or settled because of a value, a trigger or a constraint.
 
-    A job that can't even be ended is left out of claims and sweeps for a while. ``left_out`` has the reasons by id.
+    A job that can't be ended either is left out of claims and sweeps for a while. ``left_out`` has the reasons by id.
     """
 
     def __init__(self, session: Session, jobs: SqlJobReader) -> None:
@@ -48,7 +48,7 @@ class Obstacles:
         self.left_out: dict[str, str] = {}
 
     def among_due(self, owner: str, request: ClaimRequest) -> int:
-        """Try to claim each of the first jobs of a claim by itself. Return how many of them were in the way."""
+        """Try to claim the first due jobs one by one. Return how many of them failed."""
         due = in_status(self._session.alias, JobStatus.QUEUED).filter(
             priority__gt=0, scheduled_at__lte=self._session.now(), type__in=sorted(request.types)
         )
@@ -62,10 +62,11 @@ class Obstacles:
         return len(ids) - len(self.among(ids, partial(self._claim, owner)))
 
     def among(self, ids: Sequence[str], work: Callable[[str], object]) -> list[str]:
-        """Do work for each job by itself. End those for which it fails, and return the others.
+        """Do work for the jobs one by one. End the jobs for which it fails, and return the others.
 
-        If many fail alike, the fault is hardly theirs: a trigger refuses everything, a migration is missing, or this
-        release has a bug. Those are left out instead of ended. If too many are left out, the work fails.
+        If many jobs fail with the same error, the cause is probably not in the jobs: a trigger refuses everything, a
+        migration is missing, or this release has a bug. These jobs are left out instead of ended. If too many jobs are
+        left out, the error is raised.
         """
         done, failed = [], dict[str, Exception]()
         for job_id in ids:
@@ -90,7 +91,7 @@ class Obstacles:
         return done
 
     def _is_common(self, words: str) -> bool:
-        """Count a failure. Return whether many recent ones were alike."""
+        """Record a failure. Return whether many recent failures had the same error."""
         now = SYSTEM.monotonic()
         self._alike = [one for one in self._alike if now - one[0] < LEFT_OUT_FOR]
         if sum(seen == words for _moment, seen in self._alike) >= MOST_ALIKE:
@@ -104,12 +105,12 @@ class Obstacles:
         logger.error("Job %s can neither be run nor ended, and is left out: %s", job_id, words)
 
     def forget(self) -> None:
-        """Have jobs tried again that were left out for long enough."""
+        """Try jobs again that were left out long enough ago."""
         if self.left_out and SYSTEM.monotonic() - self._since > LEFT_OUT_FOR:
             self.left_out.clear()
 
     def _claim(self, owner: str, job_id: str) -> None:
-        """Claim a job, read all of it, and roll that back."""
+        """Claim a job, read all its columns, and roll back."""
         now = self._session.now()
         changes = {"attempts": F("attempts") + 1, "fence": F("fence") + 1, "started_at": now, "updated_at": now}
         taken = self._session.rows(Job).filter(pk=job_id, status=JobStatus.QUEUED.value)
@@ -122,7 +123,7 @@ class Obstacles:
         raise _NotMeant
 
     def _is_ended(self, job_id: str, words: str) -> bool:
-        """End a job that is in the way. Return whether the database accepted that."""
+        """Make a job a dead letter. Return whether the database accepted that."""
         now = self._session.now()
         try:
             with self._session.atomic():
@@ -147,5 +148,5 @@ class Obstacles:
 
 
 def _words(error: Exception) -> str:
-    """Return the class and the first line of an error. Further lines would quote the row."""
+    """Return the class and the first line of an error. Other lines may quote the row."""
     return storable(f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}", MESSAGE_LIMIT)

@@ -1,4 +1,4 @@
-"""Orphans: the history of jobs that another program deleted."""
+"""Orphans: history rows of jobs that another program has deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobqueue.models import Attempt, Job
 
 logger = logging.getLogger("jobqueue")
 
-#: How many attempts are looked at each time: some ten milliseconds, whatever is in the tables.
+#: How many attempts are read at a time. That takes some ten milliseconds, however large the tables are.
 PAGE = 1_000
 #: How many are deleted in one transaction, which holds SQLite's only write lock.
 BATCH = 250
@@ -23,17 +23,17 @@ _dice = SystemRandom()
 
 
 class Orphans:
-    """Walks through the history, a page at a time and in a circle, and deletes what belongs to no job.
+    """Reads the history page by page, again and again, and deletes attempts without a job.
 
-    It starts at a random place, so that short-lived workers don't all look at the same pages.
+    The first page is chosen at random, so that short-lived workers don't all read the same pages.
     """
 
     def __init__(self, backend: Backend) -> None:
-        self._session = backend.session if isinstance(backend, SqlBackend) else None  # no other program reaches memory
+        self._session = backend.session if isinstance(backend, SqlBackend) else None  # not for memory
         self._after: int | None = None
 
     def prune(self) -> int:
-        """Look at the next page; say how many attempts were deleted."""
+        """Read the next page, and return how many attempts were deleted."""
         if self._session is None:
             return 0
         with self._session.reporting():
@@ -49,7 +49,7 @@ class Orphans:
         return self._session.rows(Attempt)
 
     def _next_page(self) -> list[int]:
-        """Read the ids of the next page; at the end of the history it goes on with the beginning."""
+        """Return the ids of the next page. The page after the last one is the first one."""
         if self._after is None:
             self._after = _dice.randint(0, max(0, self._attempts.aggregate(last=Max("pk"))["last"] or 0))
         ids = self._attempts.order_by("pk").values_list("pk", flat=True)
@@ -60,7 +60,7 @@ class Orphans:
         return page
 
     def _delete(self, ids: Sequence[int]) -> int:
-        """Delete those that still belong to no job; what another worker deletes meanwhile is left to it."""
+        """Delete attempts that still have no job, except those that another worker is deleting."""
         assert self._session is not None  # noqa: S101 - for the type checker
 
         def work() -> int:
@@ -72,6 +72,6 @@ class Orphans:
 
 
 def _without_job(attempts: QuerySet[Attempt]) -> QuerySet[Attempt]:
-    """Narrow attempts down to those without a job. Not by EXISTS, of which Postgres would make a join with all jobs."""
+    """Return the attempts without a job. With EXISTS instead of a subquery, Postgres would join them with all jobs."""
     job = Subquery(Job.objects.filter(pk=OuterRef("job_id")).values("pk")[:1])
     return attempts.alias(found=job).filter(found=None)

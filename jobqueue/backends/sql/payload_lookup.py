@@ -1,4 +1,4 @@
-"""The lookup of a value at a dotted path of a payload, as each database spells it."""
+"""The lookup of a value at a dotted path of a payload, in the SQL of each database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = 2**63 - 1
 
 
 class Holds(Func):
-    """The condition that a JSON column holds a value at a path. Both are parameters, so they may contain anything."""
+    """The condition that a JSON column has a value at a path. Path and value are parameters, so any text is safe."""
 
     def __init__(self, column: str, path: str, value: object) -> None:
         super().__init__(column, output_field=BooleanField())
@@ -34,27 +34,27 @@ class Holds(Func):
         column, given = compiler.compile(self.source_expressions[0])
         terms, params = [], list[Any](given)
         for path, value in product(sqlite_paths(self.elements), self.values):
-            # The type comes first: json_extract() alone takes true for 1, and "true" for true.
+            # json_extract() alone doesn't distinguish true from 1, and "true" from true, so the type is compared too.
             kinds, compared = _in_sqlite(value)
             extract = "" if compared is None else f" AND json_extract({column}, %s) = %s"
             terms.append(f"(json_type({column}, %s) IN ({kinds}){extract})")
             params += [path] if compared is None else [path, path, compared]
-        # Another program's SQLite may have accepted JSON that is too deep for this one.
+        # The JSON may be nested too deeply for this SQLite: another program may use a release with a higher limit.
         return f"CASE WHEN json_valid({column}) THEN {' OR '.join(terms) or '1 = 0'} ELSE 0 END", tuple(params)
 
 
 def _in_sqlite(value: object) -> tuple[str, object]:
-    """Return SQLite's types for a JSON value, and what it is compared with unless its type is enough."""
+    """Return SQLite's types for a JSON value, and the value to compare with, or ``None`` if the type is enough."""
     if value is None or isinstance(value, bool):
         return f"'{json.dumps(value)}'", None
     if isinstance(value, (int, float)):
-        # A number that is too large for 64 bits is a floating number there.
+        # SQLite reads integers of more than 64 bits as floats.
         return "'integer', 'real'", value if isinstance(value, float) or abs(value) <= _LARGEST else float(value)
     return "'text'", value
 
 
 def sqlite_paths(elements: list[str]) -> list[str]:
-    """Return a path as SQLite writes it. Digits may be a place or a key, and other letters may be stored escaped."""
+    """Return all forms of a path in SQLite. Digits may be an index or a key, and a key may be stored escaped."""
     return ["$" + "".join(steps) for steps in product(*map(_steps, elements))]
 
 

@@ -1,4 +1,4 @@
-"""The session: one database as this thread reaches it, with its transactions, its clock and its errors."""
+"""The session: access to one database, with its transactions, its clock and its errors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ M = TypeVar("M", bound=Model)
 class Session(ABC):
     """The database of an alias, through Django's connection of this thread.
 
-    Work that writes goes through ``transact``. It is reported, retried and atomic. Its three parts serve where one
-    of them alone is needed: ``reporting``, ``retrying`` and ``write_transaction``.
+    Writes use ``transact``, which combines ``reporting``, ``retrying`` and ``write_transaction``. Each of the three can
+    also be used alone.
     """
 
-    #: A worker's own connection, without a pooler: what is prepared in it stays.
+    #: Whether a worker's connection keeps one session of the server, because there is no transaction pooler.
     is_own = False
     #: How many seconds to wait for a lock; ``None`` means BUSY_TIMEOUT.
     patience: float | None = None
@@ -48,7 +48,7 @@ class Session(ABC):
 
     @abstractmethod
     def now(self) -> datetime:
-        """Ask the clock that judges leases."""
+        """Return the time by which leases are judged."""
 
     # Transactions
 
@@ -61,12 +61,12 @@ class Session(ABC):
         return self.connection.in_atomic_block
 
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call back after the commit."""
+        """Call a function after the commit."""
         # Robust: the work is stored, and a failing receiver must not look like a failing commit.
         transaction.on_commit(callback, using=self.alias, robust=True)
 
     def transact(self, work: Callable[[], T]) -> T:
-        """Do work in a transaction, and again where the database asks for it."""
+        """Do work in a transaction. On SQLite it is repeated while the database is locked."""
 
         def in_transaction() -> T:
             with self.write_transaction():
@@ -77,20 +77,25 @@ class Session(ABC):
 
     @abstractmethod
     def retrying(self, work: Callable[[], T]) -> T:
-        """Do work that stores all or nothing, as often as the database asks for it."""
+        """Do work that stores all or nothing. On SQLite it is repeated while the database is locked."""
 
     @abstractmethod
     def write_transaction(self) -> AbstractContextManager[object]:
-        """Open a transaction that may write from its first statement on, or a savepoint inside the caller's."""
+        """Open a transaction that takes a write lock at its start, if the database has one, or open a savepoint."""
 
     def check_deferred(self) -> None:  # noqa: B027 - SQLite has nothing deferred
-        """Have the database check now what it would check at the end of the transaction."""
+        """Check the deferred constraints now, instead of at the end of the transaction."""
+
+    @contextmanager
+    def index_order(self, most: int) -> Iterator[int]:
+        """Have the database read an index in its order. Yield how many entries it can read soon, up to ``most``."""
+        yield most
 
     # Errors, and text that other programs wrote
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Turn a missing table into one sentence that says to migrate."""
+        """Raise NotMigrated, which says to migrate, instead of an error about a missing table."""
         try:
             yield
         except (ProgrammingError, OperationalError) as error:
@@ -100,7 +105,7 @@ class Session(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read whatever another program has written, and report a missing table."""
+        """Let this thread read text in the wrong encoding, and report a missing table."""
         with self.reporting(), self.any_text():
             yield
 
@@ -109,7 +114,7 @@ class Session(ABC):
         return nullcontext()
 
     def true_text(self) -> AbstractContextManager[None]:
-        """Fail inside ``any_text`` all the same where text would not be found again. ``retrying`` ends such jobs."""
+        """Inside ``any_text``, raise for text in the wrong encoding. ``retrying`` then ends such jobs."""
         return nullcontext()
 
     @abstractmethod
@@ -117,5 +122,5 @@ class Session(ABC):
         """Return whether an error says that the job table is missing."""
 
     def lies_in_row(self, error: Exception) -> bool:
-        """Return whether an error comes from what a row holds, and not from the database or the way to it."""
+        """Return whether a value in a row caused an error, rather than the database or the connection."""
         return isinstance(error, OF_VALUES)

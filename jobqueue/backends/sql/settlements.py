@@ -1,4 +1,4 @@
-"""The storing of settlements: through the fence, with the history and the follow-up jobs that belong to them."""
+"""The storing of settlements through the fence, with their history and follow-up jobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
 from typing import Any
 
-from jobqueue import foreign_json
+from jobqueue import conf, foreign_json
 from jobqueue.backends.sql.drafts import Drafts
+from jobqueue.backends.sql.known_errors import KnownErrors
 from jobqueue.backends.sql.session import Session
 from jobqueue.durations import in_seconds
 from jobqueue.errors import IdempotencyMismatch
@@ -17,28 +18,30 @@ from jobqueue.states import MOVES, Move
 
 
 class Settlements(ABC):
-    """Stores what attempts came to, inside a transaction of the caller's."""
+    """Stores the settlements of attempts, inside the caller's transaction."""
 
     def __init__(self, session: Session, drafts: Drafts) -> None:
         self._session = session
         self._drafts = drafts
+        self._known_errors = KnownErrors(session)
 
     @abstractmethod
     def write(self, settlements: Sequence[Settlement]) -> set[ClaimKey]:
-        """Write settlements through the fence, in the order given. Return the claims whose settlement was accepted."""
+        """Write settlements to jobs whose claim is still held. Return the claims whose settlement was accepted."""
 
     def store(self, settlements: Sequence[Settlement]) -> Settled:
-        """Write settlements, and store the history, the last progress and the follow-up jobs of those accepted."""
+        """Write settlements. For the accepted ones, store history, last progress and follow-up jobs."""
         ordered = in_order(settlements)
         return self.store_rest(settlements, ordered, self.write(ordered) if ordered else set())
 
     def store_rest(
         self, settlements: Sequence[Settlement], ordered: Sequence[Settlement], accepted: Set[ClaimKey]
     ) -> Settled:
-        """Store what belongs to the settlements that were accepted."""
+        """Store history, last progress and follow-up jobs of the accepted settlements."""
         failed = [one for one in ordered if one.failure and one.claim in accepted]
         if failed:
             self._store_history(failed)
+            self._known_errors.add({one.failure.fingerprint for one in failed if one.failure and one.move is Move.BURY})
         for one in ordered:
             if one.progress is not None and one.claim in accepted:
                 self._store_progress(one.id, one.fence, one.progress)
@@ -47,11 +50,11 @@ class Settlements(ABC):
         return Settled(refused(settlements, accepted), self._follow(children))
 
     def _store_progress(self, job_id: str, fence: int, text: str) -> None:
-        """Store the last progress of an attempt that was settled just now, whose row is locked by that."""
+        """Store the last progress of an attempt. The job's row is locked, because it was settled just now."""
         self._session.rows(Job).filter(pk=job_id, fence=fence).update(progress=foreign_json.read(text))
 
     def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:
-        """Store follow-up jobs. If one of them can't be stored, each goes by itself, so that the others are stored."""
+        """Store follow-up jobs. If one of them is refused, store the others one by one."""
         if not children:
             return ()
         try:
@@ -85,22 +88,23 @@ class Settlements(ABC):
                     traceback=one.failure.traceback,
                     duration=in_seconds(one.failure.duration),
                     ended_at=now,
+                    release=conf.get("RELEASE") or None,
                 )
                 for one in settlements
                 if one.failure
             ],
-            ignore_conflicts=True,  # a foreign claim never raises the fence, so its number may have its row already
+            ignore_conflicts=True,  # if another program claimed a job without raising its fence, the row may exist
         )
 
 
 def in_order(settlements: Sequence[Settlement]) -> list[Settlement]:
-    """Return the first settlement of each claim, in one order for all writers of many rows: no two deadlock."""
+    """Return the first settlement of each claim, sorted, so that two transactions can't deadlock."""
     offers = {one.claim: one for one in reversed(settlements)}
     return sorted(offers.values(), key=lambda one: one.claim)
 
 
 def refused(settlements: Sequence[Settlement], accepted: Set[ClaimKey]) -> tuple[Settlement, ...]:
-    """Return the settlements that were not stored: their claim is not held, or was settled by an earlier one."""
+    """Return the settlements that were not stored, because the claim was lost or settled before."""
     seen: set[ClaimKey] = set()
     left = []
     for one in settlements:
@@ -111,7 +115,7 @@ def refused(settlements: Sequence[Settlement], accepted: Set[ClaimKey]) -> tuple
 
 
 def settlement_values(settlement: Settlement) -> dict[str, Any]:
-    """Return what SETTLE reads as ``v``, except for the moments, which each vendor spells in its own way."""
+    """Return the values that SETTLE reads from ``v``, except for times, whose SQL differs between the databases."""
     failure, rule = settlement.failure, MOVES[settlement.move]
     return {
         "id": settlement.id,

@@ -9,31 +9,31 @@ INSERT_COLUMNS = (
     "workspace, parent_id, timeout, context, expires_at, scheduled_at, created_at, updated_at"
 )
 
-#: In the order of ``Claim``.
+#: The columns in the order of the fields of ``Claim``.
 CLAIM_COLUMNS = (
     "id, type, queue, payload, payload_version, attempts, max_retries, fence, lease_owner, tenant, workspace, "
     "parent_id, context, priority, scheduled_at, created_at, expires_at, timeout, crash_count"
 )
 
-#: The fence: only the holder of the job's newest claim passes, and only while it holds it. coalesce() keeps Postgres
-#: from using statistics of the two columns. It would expect that hardly any row has a lease owner, put that side of the
-#: join outside, and compare every settlement with every running job.
+#: The fence: true only for the newest claim of a job, and only while it is held. coalesce() keeps Postgres from using
+#: statistics of the two columns. From these, it would expect that hardly any row has a lease owner, and choose a join
+#: that compares every settlement with every running job.
 HELD = (
     "j.id = v.id AND j.fence = v.fence "
     "AND coalesce(j.lease_owner, '') = v.owner AND coalesce(j.status, '') = 'in_progress'"
 )
 
-#: How a claim counts. Another program may have written the highest number that there is room for.
+#: The number of attempts after a claim. Another program may have written the highest number that the column holds.
 COUNT_ATTEMPT = f"CASE WHEN attempts < {MOST_COUNTED} THEN attempts + 1 ELSE attempts END"
 HAS_ROOM = f"fence < {MOST_COUNTED}"
 _USED_UP = (
     f"unreadable: another program set its fence to {MOST_COUNTED}, which leaves no room for another claim. "
     "Enqueue a new job with the same payload."
 )
-#: How a job ends that came too late.
+#: The columns of a queued job that ended because it was past its expiry.
 _EXPIRED = {"status": "failed", "end_reason": "expired"}
 EXPIRE_SET = ", ".join(f"{column} = '{value}'" for column, value in _EXPIRED.items())
-#: How a claim ends a job that it can't take: one that came too late, or one whose fence has no room for a claim.
+#: The columns of a job that a claim ends: it is past its expiry, or its fence has the highest number.
 LAPSE_SET = f"""
     status = CASE WHEN {HAS_ROOM} THEN '{_EXPIRED["status"]}' ELSE 'dead_letter' END,
     end_reason = CASE WHEN {HAS_ROOM} THEN '{_EXPIRED["end_reason"]}' ELSE 'unreadable' END,
@@ -42,7 +42,7 @@ LAPSE_SET = f"""
 
 RAN_OUT_COLUMNS = "id, type, fence, coalesce(lease_owner, ''), attempts, max_retries, crash_count, queue"
 
-#: A job whose holder offers anything but completion. Where an operator asked it to stop, it does not go back.
+#: Whether a job goes back to its queue. It doesn't if an operator has cancelled it.
 _GOES_BACK = "v.target = 'queued' AND j.cancel_requested_at IS NULL"
 SETTLE = f"""
     status = CASE WHEN v.target = 'queued' AND j.cancel_requested_at IS NOT NULL THEN 'failed' ELSE v.target END,

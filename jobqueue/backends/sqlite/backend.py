@@ -1,4 +1,4 @@
-"""The backend of SQLite: one writer at a time, so a turn that writes begins IMMEDIATE."""
+"""The backend of SQLite. Only one transaction can write at a time, so writing transactions begin IMMEDIATE."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
+from jobqueue.backends.base import Judge
 from jobqueue.backends.sql.backend import SqlBackend
-from jobqueue.backends.sqlite import claim_rows, lock, statements
+from jobqueue.backends.sqlite import claim_rows, lock, statements, storage
 from jobqueue.backends.sqlite.drafts import SqliteDrafts
 from jobqueue.backends.sqlite.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.leases import SqliteLeases
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
-from jobqueue.clock import from_text, to_text
-from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
+from jobqueue.clock import Clock, from_text, to_text
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement, Sweep
 
 Row = tuple[Any, ...]
 
@@ -26,7 +27,7 @@ _AT_LEAST = timedelta(milliseconds=1)
 
 
 class SqliteBackend(SqlBackend):
-    """Jobs in a SQLite file. A worker's verbs go to the driver itself: the statements cost less than a cursor."""
+    """Jobs in a SQLite file. Workers use the driver directly, because Django's cursor costs more than a statement."""
 
     session_class = SqliteSession
     jobs_class = SqliteJobReader
@@ -35,6 +36,10 @@ class SqliteBackend(SqlBackend):
     leases_class = SqliteLeases
     takes_turns = True
     session: SqliteSession
+
+    def __init__(self, alias: str, clock: Clock | None = None) -> None:
+        super().__init__(alias, clock)
+        self.storage = storage.SqliteStorageReader(self.session)
 
     def atomic_attempt(self) -> AbstractContextManager[None]:
         return lock.in_turn(self.session.connection)
@@ -51,7 +56,7 @@ class SqliteBackend(SqlBackend):
             return self._crowd.told(cycle, request)
 
         if not settlements and not self._is_anything_due():
-            return Cycle(next_due=self._next_due(request, []))  # an idle turn never asks for the write lock
+            return Cycle(next_due=self._next_due(request, []))  # without taking the write lock
         return self.session.retrying(work)
 
     def _is_anything_due(self) -> bool:
@@ -59,7 +64,7 @@ class SqliteBackend(SqlBackend):
             return bool(driver.execute(statements.IS_DUE, {"now": to_text(self.now())}).fetchone()[0])
 
     def _take(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
-        """Take the first jobs, and end those of them that came too late. Return whether there were any of those."""
+        """Claim the first jobs, except expired ones, which are ended. Return the claims, and whether any was ended."""
         now = self.now()
         written = to_text(now)
         found = [(row[0], claim_rows.claim_of(row)) for row in self._choose(driver, owner, request, written)]
@@ -67,7 +72,7 @@ class SqliteBackend(SqlBackend):
         ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
         rows = [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
         if driver.executemany(statements.TAKE, rows).rowcount < len(rows):
-            raise ValueError("the database left a job as it was that was to be claimed")  # so does a trigger's IGNORE
+            raise ValueError("the database left a job as it was that was to be claimed")  # e.g. RAISE(IGNORE)
         if len(fresh) < len(found):
             taken = {rowid for rowid, _ in fresh}
             driver.executemany(
@@ -76,10 +81,10 @@ class SqliteBackend(SqlBackend):
         return [claim for _, claim in fresh], len(fresh) < len(found)
 
     def _choose(self, driver: Connection, owner: str, request: ClaimRequest, now: str) -> list[Row]:
-        """Pick the first jobs in order that this worker may run.
+        """Return the first jobs, in the order of claims, that this worker may run.
 
-        A plain range is enough while all jobs at its head are such. Otherwise the claim goes group by group, until no
-        group is left that this worker has to leave alone.
+        A plain range is enough as long as this worker may run all jobs at its start. Otherwise the claim goes group by
+        group, until the worker may run the jobs of all groups.
         """
         with self.session.any_text():
             pauses = set(driver.execute(statements.PAUSES).fetchall())
@@ -103,7 +108,7 @@ class SqliteBackend(SqlBackend):
         self._crowd.walked(len(groups), is_met=len(heads) < len(groups), due=due, later=later)
 
     def _open(self, rows: Iterable[Row], limit: int) -> list[Row]:
-        """Keep the first rows that are not left out."""
+        """Return the first rows whose jobs are not left out."""
         if not self.left_out:
             return list(rows)
         return [row for row in rows if row[claim_rows.ID] not in self.left_out][:limit]
@@ -114,12 +119,16 @@ class SqliteBackend(SqlBackend):
         now = self.now()
         with self.session.driver() as driver:
             moments = [row[0] for row in driver.execute(statements.NEXT_DUE, {"now": to_text(now)})]
-        # Another program's moment may be coarser than ours. Then its text is later, and the moment is not.
+        # If another program wrote a time with fewer digits, its text may compare as later although the time is not.
         return max(from_text(min(moments)) - now, _AT_LEAST) if moments else None
+
+    def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
+        storage.bound_log(self.session)
+        return super().sweep(judge, limit)
 
     # Wake-ups
 
-    def wake(self) -> None:
+    def wake(self, age: float = 0.0) -> None:
         if self._producer.may_send():
             send_wake_up(self.session.connection)
 

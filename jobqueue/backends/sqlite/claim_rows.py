@@ -1,4 +1,4 @@
-"""The rows of a claim on SQLite: which are open to it, in which order, and as which values."""
+"""The rows that a claim reads on SQLite: their selection, their order, and their conversion to claims."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from jobqueue.models.job import MOST_COUNTED
 from jobqueue.records import Claim, ClaimRequest
 
 Row = tuple[Any, ...]
-#: A group, and when its first job is due, with the job's id.
+#: A group, and the due time and the id of its first job.
 Head = tuple[Group, tuple[str, str]]
 
-#: The places of two columns in a row: the row id comes first, then the columns of a claim.
+#: The indexes of two columns in a row, which has the rowid and then the columns of a claim.
 ID = 1
 SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
 
 
 def is_fresh(claim: Claim, now: datetime) -> bool:
-    """Return whether a claim came in time, and whether its fence had room to be counted."""
+    """Return whether a job can be claimed: it has not expired, and its fence can be raised."""
     return claim.fence <= MOST_COUNTED and (claim.expires_at is None or claim.expires_at > now)
 
 
@@ -35,7 +35,7 @@ def may_run(request: ClaimRequest, pauses: set[tuple[str, str]], queue: str, job
 
 
 def groups(driver: Connection) -> Iterator[Head]:
-    """Yield each group with its first job: when it is due, and its id."""
+    """Yield each group with the due time and the id of its first job."""
     last = Group("", "", 0)
     while found := driver.execute(statements.NEXT_GROUP, last).fetchone():
         last = Group(*found[:3])
@@ -43,13 +43,13 @@ def groups(driver: Connection) -> Iterator[Head]:
 
 
 def in_order(head: Head) -> tuple[Any, ...]:
-    """The order of claims: that of the groups' first jobs."""
+    """Return the sort key of a group: the position of its first job in the order of claims."""
     group, first = head
     return (group.priority, *first)
 
 
 def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]) -> list[Row]:
-    """Pick the first jobs in order from some groups, best priority first, until there are enough."""
+    """Return the first jobs of groups in the order of claims."""
     chosen: list[Row] = []
     by_priority: dict[int, list[Group]] = {}
     for group in groups:
@@ -67,7 +67,7 @@ def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]
 
 
 def claim_of(row: Row) -> Claim:
-    """Make a claim of a row id and the claim's columns."""
+    """Return a row as a claim."""
     scheduled, created, expires, timeout, crashes = row[SCHEDULED_AT:]
     return Claim._make(
         (

@@ -11,14 +11,14 @@ from jobqueue.records import Draft
 
 
 class SqliteDrafts(Drafts):
-    """Inserts drafts through the driver, row by row: SQLite is in this process, so there is no round trip to save."""
+    """Inserts drafts one by one, through the driver. There are no round trips to a server that a bulk could save."""
 
     _session: SqliteSession
 
     def insert(self, draft: Draft) -> bool:
         values = statements.values_to_insert(draft, self._session.now())
         connection = self._session.connection
-        # Somebody wants to see what goes through a cursor; or, in a test without a database, forbids it.
+        # A wrapper or log of the application wants to see the statement, or a test forbids database access.
         if connection.execute_wrappers or connection.queries_logged or "cursor" in vars(connection):
             with connection.cursor() as cursor:
                 cursor.execute(statements.INSERT, values)
@@ -32,7 +32,7 @@ class SqliteDrafts(Drafts):
         with self._session.driver() as driver:
             driver.execute("SAVEPOINT jobqueue_bulk")
             if driver.executemany(statements.INSERT_RAW, rows).rowcount < len(rows):
-                # Keys were in the way of some of them; only one at a time tells of which.
+                # Some keys are taken. Only single inserts show which.
                 driver.execute("ROLLBACK TO jobqueue_bulk")
                 rows = [row for row in rows if driver.execute(statements.INSERT_RAW, row).rowcount == 1]
             driver.execute("RELEASE jobqueue_bulk")

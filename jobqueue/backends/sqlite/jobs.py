@@ -9,8 +9,8 @@ from jobqueue.records import Filter, JobRecord
 class SqliteJobReader(SqlJobReader):
     """Reads jobs page by page.
 
-    An id that is not UTF-8 is read as another text. The next page, which starts behind that text, would have it again,
-    and the reader would never come to an end.
+    An id that isn't valid UTF-8 is read as a different text. The next page starts after that text, so it may contain
+    the same job again. Such jobs are left out, because otherwise the pages would never end.
     """
 
     def find(

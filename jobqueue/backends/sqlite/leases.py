@@ -1,4 +1,4 @@
-"""Leases on SQLite, where a handler may keep the only write lock for as long as it works."""
+"""Leases on SQLite, where an atomic handler holds the only write lock while it works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobqueue.records import Claim, Extension, OverdueLease, Sweep
 
 
 class SqliteLeases(StoredLeases):
-    """Ends a lease only after it has looked expired twice."""
+    """Ends a lease only after two sweeps have found it expired."""
 
     second_look = timedelta(seconds=1)
     _session: SqliteSession
@@ -56,17 +56,21 @@ class SqliteLeases(StoredLeases):
         with self._session.reporting():
             return self._session.retrying(work)
 
+    def held_rows(self, owner: str, limit: int) -> list[tuple[Any, ...]]:
+        with self._session.driver() as driver:
+            return driver.execute(statements.HELD_ROWS, (owner, limit)).fetchall()
+
     def expire(self, limit: int) -> list[str]:
         with self._session.driver() as driver:
             given = {"now": to_text(self._session.now()), "limit": limit}
             return [row[0] for row in driver.execute(statements.EXPIRE, given)]
 
     def _seen_twice(self, rows: Sequence[tuple[Any, ...]]) -> list[OverdueLease]:
-        """Keep the leases that had run out at an earlier look too, with this look's write lock between the two.
+        """Return the leases that an earlier sweep, at least ``second_look`` ago, has found expired too.
 
-        A handler that settles in its own transaction keeps the only write lock while it works. Its worker can't extend
-        the lease meanwhile. So what a single look finds may belong to a worker that is alive and next in line for the
-        lock.
+        An atomic handler holds the only write lock while it works, so its worker can't renew leases meanwhile. A lease
+        that one sweep finds expired may therefore belong to a live worker that waits for the lock. Between two sweeps,
+        that worker can get it.
         """
         moment = (self._session.clock or SYSTEM).monotonic()
         looks = {(row[0], row[2], row[-1]): row for row in rows}

@@ -1,6 +1,6 @@
 """The wait for SQLite's only write lock.
 
-SQLite's own busy handler sleeps longer and longer, so that those who come later get the lock first.
+SQLite's own busy handler sleeps longer with each try, so threads that came later would get the lock first.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from jobqueue.errors import DatabaseBusy
 T = TypeVar("T")
 
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-#: Short, random naps: all that wait have the same chance each time, so that none waits for long.
+#: The bounds of a random nap in seconds. All waiting threads then have the same chance, and none waits for long.
 _NAP = (0.00005, 0.0005)
 _LONG_NAP = (0.001, 0.005)
 _SHORT_NAPS = 400
 _LOOK_UP = 0.05
-#: After a handler had the lock, it is left alone for a tenth of that time, at most a bit longer than the longest nap.
+#: After a handler held the lock, it stays free for a tenth of that time, but not much longer than the longest nap.
 _ROOM = 0.1
 _MOST_ROOM = 0.006
 _WORTH_A_NAP = 0.0002
@@ -41,10 +41,10 @@ _room_until = 0.0
 
 
 def retrying(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: float | None = None) -> T:
-    """Do work that stores all or nothing, again and again until the lock is free or ``limit`` (BUSY_TIMEOUT) is over.
+    """Do work that stores all or nothing. Repeat it for ``limit`` seconds (BUSY_TIMEOUT) until the lock is free.
 
-    Inside the caller's transaction it is tried once. An IMMEDIATE transaction has the lock already, and a deferred one
-    that has read can never get it, however long it waits.
+    Inside the caller's transaction, the work is tried once. An IMMEDIATE transaction already has the lock, and a
+    deferred one that has read can't get it, however long it waits.
     """
     if connection.in_atomic_block:
         try:
@@ -54,7 +54,7 @@ def retrying(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: floa
                 raise DatabaseBusy(_refused_at_once(connection.alias)) from error
             raise
     connection.ensure_connection()
-    # SQLite's own waiting is switched off, and back to what it was afterwards: the connection is the application's.
+    # SQLite's own waiting is off meanwhile, and restored afterwards, because the application uses the connection.
     driver: Any = connection.connection
     given = driver.execute("PRAGMA busy_timeout").fetchone()[0]
     driver.execute("PRAGMA busy_timeout = 0")
@@ -67,10 +67,10 @@ def retrying(connection: BaseDatabaseWrapper, work: Callable[[], T], limit: floa
 
 @contextmanager
 def turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let one thread of this process at a time try for the lock, and keep it as long as its transaction takes.
+    """Let one thread of this process at a time try to get the lock, and then hold it during its transaction.
 
-    If all threads tried at once, the trying would slow down the one that holds the lock. A thread in a transaction may
-    have the lock already, and doesn't wait.
+    If all threads tried at once, they would slow down the thread that holds the lock. A thread inside a transaction may
+    already have the lock, so it doesn't wait.
     """
     if connection.in_atomic_block:
         yield
@@ -82,7 +82,7 @@ def turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
             time.sleep(room)
         yield
     finally:
-        with suppress(RuntimeError):  # it was not this thread's turn yet
+        with suppress(RuntimeError):  # this thread didn't have its turn yet
             _turn.release()
 
 
@@ -97,10 +97,10 @@ def _wait_for_turn(limit: float) -> None:
 
 @contextmanager
 def in_turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Open a transaction that has the lock, when it is this thread's turn. Leave the lock to others for a while after.
+    """Wait for this thread's turn, and open a transaction with the lock. Afterwards, leave the lock free for a moment.
 
-    The others nap between two tries. Without the pause, jobs that hold the lock one right after another would keep it
-    from renewals, claims and views for as long as there are such jobs.
+    Other processes nap between two tries. Without the free moment, atomic handlers that follow each other would keep
+    renewals, claims and views from getting the lock.
     """
     global _room_until
     work = transaction.atomic(using=connection.alias)
@@ -126,14 +126,14 @@ def in_turn(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 def _prove_that_it_writes(connection: BaseDatabaseWrapper) -> None:
-    """Raise if the file is read-only. There, even a transaction that asks for the lock begins."""
+    """Raise if the file is read-only. SQLite doesn't raise when an IMMEDIATE transaction begins."""
     with connection.wrap_database_errors:
         driver: Any = connection.connection
         driver.execute("DELETE FROM job_queue WHERE 0")
 
 
 def give_up_turn() -> None:
-    """Give up this thread's turn, if it has one: an interruption may have come just as the turn ended."""
+    """Give up this thread's turn, which an interruption may have left behind."""
     with suppress(RuntimeError):
         while True:
             _turn.release()
@@ -141,7 +141,7 @@ def give_up_turn() -> None:
 
 def _after_fork() -> None:
     global _turn
-    _turn = threading.RLock()  # the thread that had the other one is not in the child
+    _turn = threading.RLock()  # the thread that held the old lock isn't in the child
 
 
 os.register_at_fork(after_in_child=_after_fork)

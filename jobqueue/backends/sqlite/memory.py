@@ -1,7 +1,7 @@
-"""SQLite in memory, where Django keeps test databases: connections share a cache, and its locks cannot be waited for.
+"""SQLite in memory, as in Django's test databases: connections share a cache, and can't wait for its locks.
 
-A statement that meets such a lock fails at once with "database table is locked", whatever the timeout. So do the
-application's own statements, which can't be tried again from here. So one thread at a time uses the database.
+A statement that meets such a lock fails at once with "database table is locked", whatever the timeout. This package
+can't repeat statements of the application, so only one thread at a time uses the database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.db import connections
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy
 
-#: The wait is in pieces, so that a thread that is interrupted notices.
+#: The wait is split into pieces of this many seconds, so that an interrupted thread notices.
 _LOOK_UP = 0.05
 
 Turns = Callable[[], AbstractContextManager[object]]
@@ -24,22 +24,22 @@ _turn = threading.RLock()
 
 
 def is_in_memory(alias: str) -> bool:
-    """Return whether a database is in the memory of this process, where no other process finds it."""
+    """Return whether a database is in the memory of this process, so that no other process can use it."""
     name = str(connections.settings[alias].get("NAME", ""))
     return (":memory:" in name or "mode=memory" in name) and connections[alias].vendor == "sqlite"
 
 
 def is_shared() -> bool:
-    """Return whether any database is in memory that several connections share. Handlers may use any of them."""
+    """Return whether connections share any database in memory. Handlers may use any database of the project."""
     return any(
         is_in_memory(alias) and "cache=shared" in str(connections.settings[alias]["NAME"]) for alias in connections
     )
 
 
 def turns(limit: float | None = None) -> Turns:
-    """Return the context in which a thread has its turn, for an attempt, a verb of the worker or a signal's receiver.
+    """Return a context manager that lets one thread at a time work, for attempts, supervisors and signal receivers.
 
-    It waits at most ``limit`` seconds, and then raises DatabaseBusy. If connections share no cache, it never waits.
+    A thread that has waited for ``limit`` seconds gets DatabaseBusy. If connections share no cache, no thread waits.
     """
     return (lambda: _one_at_a_time(limit)) if is_shared() else nullcontext
 

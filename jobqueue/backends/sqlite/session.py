@@ -1,4 +1,4 @@
-"""The session of SQLite: its write lock is waited for, and rows that can't be read are set aside."""
+"""The session of SQLite, which waits for the write lock, and sets unreadable rows aside."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class SqliteSession(Session):
         return (self.clock or SYSTEM).now()
 
     def retrying(self, work: Callable[[], T]) -> T:
-        """Wait for the write lock. If a live job can't be read, make dead letters of all such jobs, and try again.
+        """Do work once the write lock is free. If a live job can't be read, make all such jobs dead letters and repeat.
 
-        One such row at the head of the queue would fail every claim. A caller's transaction is left alone: what is
-        wrong with other jobs is no part of it.
+        An unreadable job at the front of the queue would make every claim fail. Inside a caller's transaction, the
+        error is raised instead, because that transaction must not change other jobs.
         """
         try:
             return lock.retrying(self.connection, work, self.patience)
@@ -44,9 +44,9 @@ class SqliteSession(Session):
 
     @contextmanager
     def driver(self) -> Iterator[Connection]:
-        """Give the driver's connection: short statements cost less there than a cursor of Django's."""
+        """Yield the driver's connection, because Django's cursor costs more than short statements."""
         connection = self.connection
-        connection.validate_no_broken_transaction()  # as a cursor does: what follows would be rolled back
+        connection.validate_no_broken_transaction()  # as Django's cursor does
         connection.ensure_connection()
         with connection.wrap_database_errors:
             yield cast(Connection, connection.connection)
@@ -62,5 +62,5 @@ class SqliteSession(Session):
 
     def lies_in_row(self, error: Exception) -> bool:
         code = getattr(error.__cause__, "sqlite_errorcode", None)
-        is_plain = code == SQLITE_ERROR and not self.is_missing_table(error)  # a trigger's computation may fail so
+        is_plain = code == SQLITE_ERROR and not self.is_missing_table(error)  # as if a trigger fails
         return super().lies_in_row(error) or is_plain or unreadable.is_told_by(error)

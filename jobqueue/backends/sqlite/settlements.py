@@ -1,4 +1,4 @@
-"""The storing of settlements on SQLite: completions all at once, everything else one by one."""
+"""The storing of settlements on SQLite: completions together, all others one by one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SqliteSettlements(Settlements):
         if not plain:
             return super().store(settlements)
         if self._complete_all(settlements):
-            return Settled()  # nothing was refused, and nothing belongs to them
+            return Settled()  # no refusals, and no history, follow-up jobs or progress
         ordered = in_order(settlements)
         return self.store_rest(settlements, ordered, self._write_each(ordered))
 
@@ -41,7 +41,7 @@ class SqliteSettlements(Settlements):
             return {one.claim for one in settlements if driver.execute(*_settling(one, now)).rowcount == 1}
 
     def _complete_all(self, completions: Sequence[Settlement]) -> bool:
-        """Store completions all at once, or none of them: only one at a time tells which are refused."""
+        """Store completions together. If any is refused, store none: only single statements show which."""
         if not completions:
             return True
         written = to_text(self._session.now())

@@ -1,4 +1,4 @@
-"""The statements of SQLite. Where shared parts read from a joined value ``v``, it has a named parameter."""
+"""The statements of SQLite. They have named parameters in place of the columns of ``v`` in shared statements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")
-# With places instead of names: looking names up costs the driver a tenth of a frequent statement.
+# With positions instead of names, because looking names up takes a tenth of a frequent statement's time.
 HELD_BY_PLACE = HELD.replace(":id", "?").replace(":fence", "?").replace(":owner", "?")
 COMPLETE = f"""
 UPDATE job_queue AS j SET status = 'completed', result = ?, completed_at = ?, updated_at = ?,
@@ -37,13 +37,13 @@ UPDATE job_queue SET status = 'in_progress', lease_owner = ?, lease_until = ?, s
 """
 LAPSE = f"UPDATE job_queue SET {LAPSE_SET}, completed_at = ?, updated_at = ? WHERE rowid = ?"
 
-# The condition of the index job_queue_ready. `likelihood` says that it is always true. Otherwise SQLite would take it
-# for a range worth a search on an analysed table, prefer it to `priority = …`, and sort every job.
+# The condition of the index job_queue_ready. `likelihood` says that it is always true. Otherwise, on an analysed table,
+# SQLite would search by this condition instead of `priority = …`, and sort all jobs.
 _READY_INDEX = "likelihood(priority > 0, 1.0)"
-# The columns of a claim as they will be once the row is taken.
+# The columns of a claim, with the values that they will have after the claim.
 _CLAIM = CLAIM_COLUMNS.replace("attempts", COUNT_ATTEMPT).replace("fence", "fence + 1").replace("lease_owner", ":owner")
-# One arm per priority keeps each arm an index range over job_queue_ready (priority, scheduled_at, id); a single range
-# would walk every future job of a better priority. SQLite merges the arms in order and stops at the limit.
+# One SELECT per priority, each a range of the index job_queue_ready (priority, scheduled_at, id). A single range would
+# include all future jobs of better priorities. SQLite merges the SELECTs in order and stops at the limit.
 _ARM = (
     f"SELECT rowid, {_CLAIM} FROM job_queue "
     f"WHERE status = 'queued' AND {_READY_INDEX} AND priority = {{priority}} AND scheduled_at <= :now"
@@ -52,19 +52,19 @@ READY = (
     " UNION ALL ".join(_ARM.format(priority=priority) for priority in range(1, 11))
     + " ORDER BY priority, scheduled_at, id LIMIT :limit"
 )
-# Whether any job is due, at half the price of reading the first one.
+# Whether any job is due. This takes half as long as reading the first one.
 IS_DUE = "SELECT " + " OR ".join(
     f"EXISTS (SELECT 1 FROM job_queue WHERE status = 'queued' AND {_READY_INDEX} AND priority = {priority} "
     "AND scheduled_at <= :now)"
     for priority in range(1, 11)
 )
-# The same for one queue, type and priority, over job_queue_ready_type.
+# READY for one queue, type and priority, over job_queue_ready_type.
 READY_OF = (
     f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
     "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
 )
-# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority, whatever lies between. With
-# `> (…)` SQLite would seek to the group it leaves and walk through it.
+# A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority. With `> (…)`, SQLite would
+# start at the current group and read all its jobs.
 NEXT_GROUP = (
     "SELECT queue, type, priority, scheduled_at, id FROM job_queue WHERE status = 'queued' "
     "AND (queue, type, priority) >= (?, ?, ? + 1) ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
@@ -79,6 +79,11 @@ PAUSES = "SELECT scope, name FROM job_queue_pause"
 RAN_OUT = (
     f"SELECT {RAN_OUT_COLUMNS}, lease_until FROM job_queue "
     "WHERE status = 'in_progress' AND lease_until < ? ORDER BY lease_until, id LIMIT ?"
+)
+# What a worker holds: a walk over job_queue_leased, which has the running jobs alone.
+HELD_ROWS = (
+    f"SELECT {RAN_OUT_COLUMNS} FROM job_queue "
+    "WHERE status = 'in_progress' AND lease_until > '' AND lease_owner = ? LIMIT ?"
 )
 # Over job_queue_expiring (expires_at).
 EXPIRE = f"""

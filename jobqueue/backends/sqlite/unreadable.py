@@ -1,4 +1,4 @@
-"""Text that is not UTF-8: SQLite stores it for any program, and the driver fails to read it."""
+"""Text that isn't valid UTF-8. SQLite stores such text for other programs, and the driver can't read it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from jobqueue.models import Job
 from jobqueue.records.outcome import MESSAGE_LIMIT, storable
 
 _FIELDS = {str(field.column): field for field in Job._meta.concrete_fields}
-#: Replaces each byte that is not UTF-8 by a sign. It takes twice as long as ``str``.
+#: Decodes UTF-8 with a replacement character for invalid bytes. This takes twice as long as ``str``.
 AS_FAR_AS_TEXT = partial(str, encoding="utf-8", errors="replace")
 _LIVE = f"SELECT rowid, {', '.join(_FIELDS)} FROM job_queue WHERE status IN ('queued', 'in_progress')"
 
 
 def is_told_by(error: Exception) -> bool:
-    """Return whether an error says that a text is not UTF-8."""
+    """Return whether an error says that a text isn't valid UTF-8."""
     return isinstance(error, OperationalError) and "Could not decode to UTF-8" in str(error)
 
 
 @contextmanager
 def read_as(connection: BaseDatabaseWrapper, text_factory: Callable[[bytes], Any]) -> Iterator[None]:
-    """Have ``text_factory`` make text of bytes."""
+    """Set the driver's ``text_factory``, which decodes text, and restore it afterwards."""
     connection.ensure_connection()
     driver = cast(Connection, connection.connection)
     given, driver.text_factory = driver.text_factory, text_factory
@@ -62,7 +62,7 @@ def end_all(connection: BaseDatabaseWrapper, moment: datetime) -> None:
 
 
 def _found(driver: Connection) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Yield the row id of each live job that cannot be read, with the columns at fault."""
+    """Yield the rowid of each live job that can't be read, with its unreadable columns."""
     given, driver.text_factory = driver.text_factory, bytes
     try:
         for rowid, *values in driver.execute(_LIVE):
@@ -83,7 +83,7 @@ def _is_readable(value: Any) -> bool:
 
 
 def _mended(unreadable: dict[str, bytes]) -> dict[str, str | None]:
-    """Empty the columns that may be NULL, and keep the readable part of the others. A broken id gets a new one."""
+    """Return NULL for columns that allow it, the readable part of the others, and a new id for an unreadable one."""
     mended = {
         column: None if _FIELDS[column].null else value.decode(errors="replace") for column, value in unreadable.items()
     }

@@ -1,3 +1,3 @@
-"""The ports of both databases."""
+"""The ports of a backend, as SQLite and Postgres implement them."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The statements that count queued and running jobs up to a limit; the same for both databases.
+"""The statements for both databases that count queued and running jobs up to a limit.
 
-What is not queued, and what is queued beyond a cap, costs nothing. Nothing is locked.
+The statements read no jobs that have ended, and no more jobs than the limit. They lock nothing.
 """
 
 from __future__ import annotations
@@ -8,19 +8,19 @@ from __future__ import annotations
 from functools import cache
 
 _QUEUED = "FROM job_queue WHERE status = 'queued'"
-# A skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at, id): no priority is above 10, so that what
-# follows a queue and type is found without walking through their jobs. With `(queue, type) > (…)` SQLite would; and it
-# would with bare columns on the other side, whose affinity keeps it from comparing more than the first of the three.
+# A skip-scan over job_queue_ready_type (queue, type, priority, scheduled_at, id). No priority is above 10, so it finds
+# the next queue and type without reading the jobs of the last one. With `(queue, type) > (…)`, SQLite would read them.
+# It would also read them without coalesce(): because of the columns' affinity, it would compare only the queue.
 _NEXT = f"{_QUEUED} AND (queue, type, priority) >= (coalesce(kinds.queue, ''), coalesce(kinds.type, ''), 11)"
 _IN_ORDER = "ORDER BY queue, type, priority, scheduled_at, id LIMIT 1"
 
 
 def _arms(condition: str, limit: str) -> str:
-    """One range per priority: else what is due would be looked for among all that is not.
+    """Return one SELECT per priority. A single one would look for due jobs among all that are not due.
 
-    In order, and with a limit each, so that no planner gathers a range before it counts the first of it. Nor is it told
-    which priority: else Postgres, where it knows nothing of the table yet, takes the claim's index, in which all queues
-    and types lie together.
+    Each SELECT has an order and a limit, so that the planner doesn't read a whole range before it counts the first
+    rows. The priority is in a subquery: without statistics, Postgres would otherwise use the index for claims, which
+    has all queues and types together.
     """
     return " UNION ALL ".join(
         f"SELECT * FROM (SELECT scheduled_at {_QUEUED} AND queue = kinds.queue AND type = kinds.type "
@@ -46,13 +46,13 @@ WITH RECURSIVE kinds(place, queue, type) AS (
 
 @cache
 def kinds(most: int) -> str:
-    """List the queues and types of which jobs wait, at most so many."""
+    """Return SQL that lists at most ``most`` pairs of queue and type with queued jobs."""
     return f"{_kinds(most)} SELECT queue, type FROM kinds WHERE queue IS NOT NULL"
 
 
 @cache
 def waiting(most: int) -> str:
-    """Count what is due and what is not, of each queue and type, at most so many of them; and find the oldest due."""
+    """Return SQL that counts due and later jobs, and finds the oldest due one, for each pair that ``kinds`` lists."""
     return f"""{_kinds(most)}
 SELECT queue, type, {_counted("scheduled_at <= %(now)s")}, {_counted("scheduled_at > %(now)s")},
        (SELECT min(scheduled_at) FROM ({_arms("scheduled_at <= %(now)s", "1")}) AS firsts)
@@ -60,8 +60,8 @@ SELECT queue, type, {_counted("scheduled_at <= %(now)s")}, {_counted("scheduled_
 """
 
 
-# Over job_queue_leased (lease_until): running jobs are few; of those that a foreign program left behind, the first.
-# Postgres, told how many, would gather and sort them all where it knows nothing of the table yet; so it is not told.
+# Over job_queue_leased (lease_until). There are few running jobs, unless another program left many behind. The limit is
+# in a subquery: without statistics, Postgres would otherwise read and sort all running jobs.
 RUNNING = """
 SELECT queue, type, count(*)
   FROM (SELECT queue, type FROM job_queue WHERE status = 'in_progress'

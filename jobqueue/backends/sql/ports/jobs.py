@@ -1,4 +1,4 @@
-"""The reading and counting of jobs, written once in the ORM: rare beside the cycle, the same on both databases."""
+"""The reading and counting of jobs, with the ORM because it is rare."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from jobqueue.backends.ports import JobReader
 from jobqueue.backends.sql.filters import in_status, matching, without_paused
+from jobqueue.backends.sql.ports import queue_statements
 from jobqueue.backends.sql.search.matches import matches_of
 from jobqueue.backends.sql.search.plan import count_by_status, plan_of
+from jobqueue.backends.sql.search.step import step_of
 from jobqueue.backends.sql.session import Session
 from jobqueue.durations import from_seconds
 from jobqueue.models import Attempt, Job
@@ -24,10 +26,11 @@ from jobqueue.records import (
     Matches,
     PastAttempt,
     QueueStats,
+    Step,
 )
 from jobqueue.states import JobStatus
 
-#: A newer release, or another program, may know more endings.
+#: The known endings. A newer release, or another program, may have stored others.
 _ENDINGS = frozenset(ending.value for ending in Ending)
 _JOB_COLUMNS = tuple(one.name for one in fields(JobRecord) if one.name != "history")
 
@@ -91,14 +94,23 @@ class SqlJobReader(JobReader):
         with self._session.reading():
             return matching(self._session.alias, wanted).order_by().values("pk")[:cap].count()
 
-    def search(self, wanted: Filter, cap: int, oldest_first: bool = False) -> Matches:
+    def search(self, wanted: Filter, cap: int, oldest_first: bool = False, before_id: str | None = None) -> Matches:
         with self._session.reading():
-            return matches_of(self._session, plan_of(self._session.alias, wanted), cap, oldest_first)
+            return matches_of(self._session, plan_of(self._session, wanted, before_id), cap, oldest_first)
+
+    def walk(self, wanted: Filter, most: int, after_id: str | None = None) -> Step:
+        with self._session.reading():
+            return step_of(self._session.alias, wanted, most, after_id)
 
     def count_matches(self, wanted: Filter, cap: int) -> MatchCount:
         with self._session.reading():
             told = count_by_status(self._session.alias, wanted, cap)
         return super().count_matches(wanted, cap) if told is None else MatchCount(min(told, cap), told > cap, False)
+
+    def queues(self, limit: int) -> list[str]:
+        with self._session.reading(), self._session.connection.cursor() as cursor:
+            cursor.execute(queue_statements.NAMED, {"limit": limit})
+            return sorted({queue for (queue,) in cursor.fetchall()})
 
     def ahead_of(self, job: JobRecord, cap: int) -> int:
         sooner = Q(scheduled_at__lt=job.scheduled_at) | Q(scheduled_at=job.scheduled_at, pk__lt=job.id)
@@ -111,7 +123,7 @@ class SqlJobReader(JobReader):
 
 
 def ending_of(value: str) -> Ending:
-    """Read how an attempt ended."""
+    """Return a stored ending, or FAILED for an unknown one."""
     return Ending(value) if value in _ENDINGS else Ending.FAILED
 
 
@@ -137,4 +149,5 @@ def _past(row: Attempt) -> PastAttempt:
         traceback=row.traceback,
         duration=from_seconds(row.duration),
         ended_at=row.ended_at,
+        release=row.release or "",
     )

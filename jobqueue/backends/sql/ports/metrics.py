@@ -1,4 +1,4 @@
-"""The metrics: counts of attempts that workers add up, samples of the depth, and what is read of both."""
+"""The metrics: counts of attempts, and samples of the depth."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from jobqueue.models.fields import DataField, as_utc
 from jobqueue.policy.histogram import merged, read, written
 from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, shared, spread
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Lengths, MetricSum, Scope, Stretch, Tally
-from jobqueue.records.metric import ENDS
+from jobqueue.records.metric import COUNTED_TOGETHER, ENDS
 
-#: Span, beginning, queue and type of a row.
+#: The length and beginning of a row's stretch, and its queue and type.
 Key = tuple[int, datetime, str, str]
 
 _TIMES = ("waited", "ran")
 _COUNTED = (*ENDS, *_TIMES, *(f"{name}_{what}" for name in _TIMES for what in ("count", "sum")))
-#: The columns that a total sums up, in its order.
+#: The columns that ``MetricSum`` sums up, in the order of its fields.
 _SUMMED = (*ENDS, "ran_count", "ran_sum")
 _UNIQUE = ("span", "begins_at", "queue", "type")
-#: The rows that stand for several: for all types of a queue, and for all queues and types together.
+#: The conditions of total rows: of all types of a queue, and of all queues and types.
 _WHOLE_QUEUES, _TOGETHER = Q(type=""), Q(queue="", type="")
-#: The largest number that a column of counts holds, and a length of time that no job has waited.
+#: The largest number that a column of counts holds, and a duration in seconds that no job can have waited.
 _MOST = 2**31 - 1
 _BEYOND_ALL = 1e12
-#: How many rows that are too old are deleted at once.
+#: How many old rows are deleted at once.
 _FORGET_AT_ONCE = 1_000
 
 
 class _Gathered(Aggregate):
-    """All values of a JSON column, in one array."""
+    """An aggregate of all values of a JSON column, in one array."""
 
     function = "jsonb_agg"
     output_field = DataField()
@@ -60,10 +60,10 @@ _OVER_QUEUES = {
 
 
 class SqlMetrics(Metrics):
-    """Keeps a row for each stretch of time, queue and type, one for each queue as a whole, and one for all together.
+    """Keeps a row for each stretch of time, queue and type, with totals for each queue and for all queues.
 
-    No process waits for a lock because of metrics. A row is made by a statement of its own, which ends whatever
-    becomes of its sender, and a row that another session has locked is left alone.
+    No process waits for a lock because of metrics. Rows are added outside a transaction, so a process that hangs keeps
+    no lock on them. Rows that another session has locked are skipped.
     """
 
     def __init__(self, session: Session) -> None:
@@ -82,30 +82,15 @@ class SqlMetrics(Metrics):
         with self._session.reading():
             if self._within(stretches[:1]).filter(queue="", type="", queued__isnull=False).exists():
                 return True
-            now, depths = self._session.now(), self.depths()
+            now, depths = self._session.now(), self._counted(COUNTED_TO, MOST_GROUPS, COUNTED_TOGETHER)
             found = met(depths, now)
             known = self._within(stretches).filter(Q(queued__gt=0) | Q(in_progress__gt=0)).values_list(*_UNIQUE)
-            places = self._made({*_keys(moment, found), *known})  # what is empty by now was not before
+            places = self._made({*_keys(moment, found), *known})  # also rows whose depth must be set to zero
         return self._session.transact(lambda: self._note(places, found) and self._forget(now))
 
     def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
-        with self._session.reading():
-            idle = paused(self._session.alias)
-            running = self._running(cap)
-            each = shared(cap, len(self._found(statements.kinds(most))))
-            waiting = self._waiting(each, most)
-            if (further := spread(cap, each, [due + later for due, later, _oldest in waiting.values()])) > each:
-                each, waiting = further, self._waiting(further, most)
-        return [
-            _depth(
-                name,
-                waiting.get(name, (0, 0, None)),
-                running.get(name, 0),
-                each,
-                paused=("queue", name[0]) in idle or ("type", name[1]) in idle,
-            )
-            for name in sorted({*waiting, *running})[:most]
-        ]
+        with self._session.reading(), self._session.index_order(COUNTED_TOGETHER) as soon:
+            return self._counted(cap, most, soon)
 
     def stretches(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         rows = self._since(span, since).filter(type=job_type).order_by("begins_at")
@@ -114,7 +99,7 @@ class SqlMetrics(Metrics):
                 sums = {f"all_{name}": one for name, one in _OVER_QUEUES.items()}
                 found = rows.values("begins_at").annotate(**sums)
                 return [_stretch_over_queues(job_type, row) for row in found]
-            # Without a type this is the row of the whole queue, and without a queue that of all together.
+            # Without a type this is the total of the queue, and without a queue the total of all queues.
             return [_stretch(row) for row in rows.filter(queue=queue).values(*_UNIQUE, *_COUNTED, *Met._fields)]
 
     def totals(self, by: Scope, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[MetricSum]:
@@ -138,15 +123,15 @@ class SqlMetrics(Metrics):
         return self._session.rows(Metric).filter(reduce(or_, those))
 
     def _places(self, keys: Set[Key]) -> dict[Key, int]:
-        """Find all rows of the stretches that keys are of."""
+        """Return all rows of the stretches that keys belong to."""
         found = self._within({key[:2] for key in keys}).values_list("pk", *_UNIQUE)
         return {row[1:]: row[0] for row in found}
 
     def _made(self, keys: Set[Key]) -> dict[Key, int]:
-        """Find rows, and make the missing ones, empty, as far as there is room for more.
+        """Return rows by their keys. Add missing rows, up to the limit of rows for a stretch.
 
-        This is one statement outside any transaction, so that a process that is held up keeps nobody waiting who makes
-        the same rows. All processes make them in the same order.
+        Rows are added by one statement outside a transaction, so that other processes that add the same rows never
+        wait long. All processes add rows in the same order.
         """
         places = self._places(keys)
         if missing := _with_room(sorted(keys - places.keys()), places):
@@ -162,7 +147,7 @@ class SqlMetrics(Metrics):
             cursor.execute(statement, values)
 
     def _free_rows(self, places: Iterable[int], *columns: str) -> list[dict[str, Any]]:
-        """Lock and read rows, without those that others have locked."""
+        """Lock and read rows, except those that other sessions have locked."""
         rows = self._session.rows(Metric).filter(pk__in=list(places)).order_by("pk")
         return [dict(row) for row in rows.select_for_update(skip_locked=True).values(*_UNIQUE, *columns)]
 
@@ -180,13 +165,13 @@ class SqlMetrics(Metrics):
         return True
 
     def _note(self, places: Mapping[Key, int], found: Mapping[Name, Met]) -> bool:
-        """Store the sampled depths, and zero for all other rows. Return whether the rows of all together are stored."""
+        """Store the sampled depths, and zero in all other rows. Return whether the totals of all queues are stored."""
         rows = self._free_rows(places.values())
         self._write([row | found.get((row["queue"], row["type"]), Met())._asdict() for row in rows], Met._fields)
         return sum((row["queue"], row["type"]) == ALL for row in rows) == len(KEPT)
 
     def _forget(self, now: datetime) -> bool:
-        """Delete some of the rows that are too old."""
+        """Delete some old rows."""
         for span, kept in KEPT.items():
             old = self._session.rows(Metric).filter(span=span, begins_at__lt=now - kept).order_by("begins_at")
             free = old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_FORGET_AT_ONCE]
@@ -195,6 +180,26 @@ class SqlMetrics(Metrics):
         return True
 
     # Depth
+
+    def _counted(self, cap: int, most: int, together: int) -> list[Depth]:
+        """Count each queue and type up to ``cap``, and all of them up to ``together``."""
+        idle = paused(self._session.alias)
+        running = self._running(cap)
+        each = shared(cap, self._kinds(most), together)
+        waiting = self._waiting(each, most)
+        counts = [due + later for due, later, _oldest in waiting.values()]
+        if (further := spread(cap, each, counts, together)) > each:
+            each, waiting = further, self._waiting(further, most)
+        return [
+            _depth(
+                name,
+                waiting.get(name, (0, 0, None)),
+                running.get(name, 0),
+                each,
+                paused=("queue", name[0]) in idle or ("type", name[1]) in idle,
+            )
+            for name in sorted({*waiting, *running})[:most]
+        ]
 
     def _given(self, moment: datetime) -> Any:
         """Return a moment as the database stores it."""
@@ -206,17 +211,26 @@ class SqlMetrics(Metrics):
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
+    def _kinds(self, most: int) -> int:
+        """Return of how many queues and types jobs wait, up to a limit."""
+        return len(self._found(statements.kinds(most)))
+
     def _waiting(self, cap: int, most: int) -> dict[Name, tuple[int, int, datetime | None]]:
-        """Count the due and the later jobs, up to one more than the cap, and find the oldest due one."""
+        """Count due and later jobs by queue and type, each up to ``cap + 1``, and find the oldest due one."""
         given = {"now": self._given(self._session.now()), "limit": cap + 1}
-        rows = _named(self._found(statements.waiting(most + 1), given))  # one group may have no names
+        return self._as_waiting(self._found(statements.waiting(most + 1), given), most)  # one group may have no names
+
+    def _as_waiting(self, rows: Iterable[tuple[Any, ...]], most: int) -> dict[Name, tuple[int, int, datetime | None]]:
         return {
             name: (due, later, oldest and as_utc(oldest, self._session.connection))
-            for name, (due, later, oldest) in sorted(rows.items())[:most]
+            for name, (due, later, oldest) in sorted(_named(rows).items())[:most]
         }
 
     def _running(self, cap: int) -> dict[Name, int]:
-        return {name: count for name, (count,) in _named(self._found(statements.RUNNING, {"limit": cap})).items()}
+        return {name: count for name, (count,) in _named(self._found_running({"limit": cap})).items()}
+
+    def _found_running(self, given: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return self._found(statements.RUNNING, given)
 
 
 def _keys(moment: datetime, names: Iterable[Name]) -> set[Key]:
@@ -224,7 +238,7 @@ def _keys(moment: datetime, names: Iterable[Name]) -> set[Key]:
 
 
 def _with_room(missing: Iterable[Key], places: Iterable[Key]) -> list[Key]:
-    """Leave out the kinds and queues beyond those that a stretch tells apart. All together always has room."""
+    """Leave out keys for which a stretch has no room. There is always room for the total of all queues."""
     many = Counter(map(_level, places))
     found = []
     for key in missing:
@@ -235,7 +249,7 @@ def _with_room(missing: Iterable[Key], places: Iterable[Key]) -> list[Key]:
 
 
 def _level(key: Key) -> tuple[int, datetime, str]:
-    """Return the stretch of a row, and whether it belongs to a kind, to a queue, or to all together."""
+    """Return a row's stretch, and whether the row is for a type, for a queue or for all queues."""
     span, begins_at, queue, kind = key
     return span, begins_at, "kinds" if kind else "queues" if queue else "all"
 
@@ -253,7 +267,7 @@ def _lengths(row: Mapping[str, Any], name: str) -> Lengths:
 
 
 def _amount(seconds: float) -> float:
-    """Read a length of time. One that is far too long, written by another program, counts for nothing."""
+    """Return a duration in seconds, or zero for an impossible one that another program has stored."""
     return seconds if abs(seconds) < _BEYOND_ALL else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The verbs of an operator, written once in the ORM: rare, small, and the same on both databases."""
+"""The operator's actions, with the ORM because they are rare."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from jobqueue.backends.ports import Operator
+from jobqueue.backends.sql.known_errors import KnownErrors
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Attempt, Job, Pause
 from jobqueue.records import Amendment, Ground, Handled, PauseRecord, Refusal, Scope
@@ -19,10 +20,11 @@ _RUNNING = {JobStatus.IN_PROGRESS.value}
 
 
 class SqlOperator(Operator):
-    """Changes jobs in a table. Each verb is one transaction that locks its rows in order of id."""
+    """Changes jobs in a table. Each method is one transaction that locks its rows in order of id."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._known_errors = KnownErrors(session)
 
     def _locked(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         rows = (
@@ -30,7 +32,7 @@ class SqlOperator(Operator):
             .filter(pk__in=ids)
             .order_by("pk")
             .select_for_update()
-            .values("pk", "status", "unique_key")
+            .values("pk", "status", "unique_key", "error_fingerprint", "completed_at")
         )
         return {row["pk"]: dict(row) for row in rows}
 
@@ -40,14 +42,14 @@ class SqlOperator(Operator):
 
     def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
         def work() -> Handled:
-            self._locked([job_id])  # first: what is read from now on stays as it is
+            self._locked([job_id])  # first, so that nobody changes the row after it is read
             rows = self._session.rows(Job).filter(pk=job_id)
             row: Mapping[str, Any] = rows.values("payload", "payload_version", "context", "updated_at").first() or {}
             if row and seen not in (None, row["updated_at"]):
                 return Handled(refused=(Ground.HAS_CHANGED.refusal(job_id),))
             first = {name: row[name] for name in ("payload", "payload_version") if row}
             before = row.get("context")
-            # Of several edits, the first payload stays. Another program may have stored anything there.
+            # After several edits, the context still has the first payload. Another program may have stored anything.
             context = {"first": first} | (before if isinstance(before, dict) else {})
             return self._retry(
                 {job_id: timedelta(0)},
@@ -66,10 +68,11 @@ class SqlOperator(Operator):
                 done.append(job_id)
             else:
                 refused.append(Ground.KEY_IS_HELD.refusal(job_id, row["unique_key"]))
+        self._known_errors.note_retry([rows[job_id] for job_id in done], now)
         return Handled(tuple(done), tuple(refused))
 
     def _revive(self, job_id: str, changes: Mapping[str, Any]) -> bool:
-        """Queue one job again, in a savepoint: a newer job may hold its unique key."""
+        """Queue a job again. Return ``False`` if a newer job has its unique key."""
         try:
             with transaction.atomic(using=self._session.alias):
                 self._session.rows(Job).filter(pk=job_id).update(
@@ -82,7 +85,7 @@ class SqlOperator(Operator):
                     result=None,
                     progress=None,
                     cancel_requested_at=None,
-                    expires_at=None,  # otherwise a job that came too late would be too late again
+                    expires_at=None,  # otherwise an expired job would expire again at once
                     started_at=None,
                     completed_at=None,
                     lease_owner=None,
@@ -144,6 +147,22 @@ class SqlOperator(Operator):
         refused = _missing(ids, rows) + [Ground.IS_RUNNING.refusal(job_id) for job_id in running]
         return Handled(tuple(gone), tuple(refused))
 
+    def regroup(self, fingerprints: Mapping[str, str]) -> list[str]:
+        return self._session.transact(lambda: self._regroup(fingerprints))
+
+    def _regroup(self, fingerprints: Mapping[str, str]) -> list[str]:
+        rows, now = self._locked(list(fingerprints)), self._session.now()
+        groups: dict[str, list[str]] = {}
+        for job_id, row in rows.items():
+            if row["status"] == JobStatus.DEAD_LETTER.value:
+                groups.setdefault(fingerprints[job_id], []).append(job_id)
+        for name, ids in groups.items():
+            self._session.rows(Job).filter(pk__in=ids).update(error_fingerprint=name)
+        self._known_errors.add_older(
+            {name: min(rows[one]["completed_at"] or now for one in ids) for name, ids in groups.items()}
+        )
+        return [job_id for ids in groups.values() for job_id in ids]
+
     def pause(self, scope: Scope, name: str, reason: str = "") -> bool:
         def work() -> bool:
             _row, made = self._session.rows(Pause).get_or_create(
@@ -161,7 +180,7 @@ class SqlOperator(Operator):
 
     def pauses(self) -> list[PauseRecord]:
         with self._session.reading():
-            known = [scope.value for scope in Scope]  # a newer release may have more of them
+            known = [scope.value for scope in Scope]  # a newer release may have stored others
             rows = self._session.rows(Pause).filter(scope__in=known).order_by("scope", "name")
             return [PauseRecord(Scope(row.scope), row.name, row.reason, row.paused_at) for row in rows]
 

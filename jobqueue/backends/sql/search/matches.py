@@ -9,6 +9,7 @@ from django.db.models.functions import Concat
 
 from jobqueue.backends.sql.filters import count_to, ids_from, literally, narrowed
 from jobqueue.backends.sql.search.plan import SearchPlan, Way, beginning
+from jobqueue.backends.sql.search.walk import walked
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Job
 from jobqueue.records import Matches
@@ -16,15 +17,21 @@ from jobqueue.records import Matches
 
 def matches_of(session: Session, plan: SearchPlan, cap: int, oldest_first: bool = False) -> Matches:
     """Find the ids as planned, up to a cap."""
-    rows = session.rows(Job)
+    rows = _before(session.rows(Job), plan)
     if plan.way is Way.ORDER or plan.way is Way.INDEX:
         return _along(session, rows, plan, cap, oldest_first)
-    ids = _looked_through(rows, plan, cap + 1)
+    id_range, size = plan.id_range, plan.size
+    if plan.way is Way.WALK:
+        with session.index_order(cap):
+            id_range, ids = walked(session, plan, cap + 1)
+        size = id_range.size if id_range else len(ids)
+    else:
+        ids = _looked_through(rows, plan, cap + 1)
     found, ids = len(ids), ids[:cap]
-    matches = Matches(ids[::-1] if oldest_first else ids, found, cap, searched=plan.size or found)
-    if plan.id_range is None:
+    matches = Matches(ids[::-1] if oldest_first else ids, found, cap, searched=size or found)
+    if id_range is None or not id_range.is_part:
         return matches
-    return replace(matches, is_part=plan.id_range.is_part, back_to=plan.id_range.back_to)
+    return replace(matches, is_part=True, back_to=id_range.back_to, edge=id_range.low)
 
 
 class _IndexedIds:
@@ -37,6 +44,15 @@ class _IndexedIds:
     def __getitem__(self, part: slice) -> list[str]:
         with self._session.reading():
             return ids_from(self._rows, part.start, part.stop - part.start)
+
+
+def _before(rows: QuerySet[Job], plan: SearchPlan) -> QuerySet[Job]:
+    """Keep the rows that an earlier search has not searched. A range has them as its end."""
+    if plan.before_id is None or plan.way is Way.RANGE:
+        return rows
+    if plan.way is Way.SET or plan.way is Way.INDEX:
+        return rows.alias(own_id=_expressed("pk")).filter(own_id__lt=plan.before_id)
+    return rows.filter(pk__lt=plan.before_id)
 
 
 def _along(session: Session, rows: QuerySet[Job], plan: SearchPlan, cap: int, oldest_first: bool) -> Matches:
