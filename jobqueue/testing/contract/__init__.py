@@ -9,6 +9,7 @@ from __future__ import annotations
 from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
+from jobqueue.testing.contract.health import HealthContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.metering import MeterContract
 from jobqueue.testing.contract.operator.amending import AmendContract
@@ -19,6 +20,7 @@ from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.registering import RegisterContract
 from jobqueue.testing.contract.sampling import SampleContract
 from jobqueue.testing.contract.settling import SettleContract
+from jobqueue.testing.contract.storing import StorageContract
 from jobqueue.testing.contract.waking import WakeContract
 from jobqueue.testing.contract.watching import WatchContract
 
@@ -38,6 +40,8 @@ class BackendContract(
     GroupContract,
     MeterContract,
     SampleContract,
+    StorageContract,
+    HealthContract,
     WakeContract,
     RaceContract,
 ):

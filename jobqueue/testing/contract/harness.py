@@ -73,7 +73,7 @@ def request(limit: int = 10, **values: Any) -> ClaimRequest:
 
 
 def take(backend: Backend, limit: int = 10, owner: str = "me", **values: Any) -> list[Claim]:
-    """Claim, and again as long as the backend asks for it."""
+    """Claim jobs, and repeat that as long as the backend asks for it."""
     claims: list[Claim] = []
     while True:
         cycle = backend.cycle(owner, (), request(limit - len(claims), **values))
@@ -110,7 +110,7 @@ def finish(backend: Backend, claim: Claim, result: str | None = "null") -> bool:
 
 
 def sweep(backend: Backend, clock: VirtualClock) -> Sweep:
-    """Sweep, a second time if the backend needs that, and return everything that ended."""
+    """Sweep once, or twice if the backend needs two sweeps, and return everything that ended."""
     first = backend.sweep(settle_overdue)
     if not first.look_again:
         return first

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_overdue
+from jobqueue.policy.fingerprint import with_fingerprint
+from jobqueue.policy.leases import settle_dead, settle_overdue
+from jobqueue.records import Ending, Failure
 from jobqueue.states import JobStatus
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import (
@@ -152,3 +154,58 @@ class LeaseContract(Contract):
         row = job(backend, late)
         assert (row.status, row.end_reason, row.completed_at) == (JobStatus.FAILED, "expired", clock.now())
         assert job(backend, in_time).status is JobStatus.QUEUED
+
+    # The claims of a dead worker
+
+    def test_the_claims_of_a_dead_worker_end_while_their_leases_run(self, backend: Backend) -> None:
+        put_all(backend, draft(), draft())
+        claims = take(backend, owner="dead")
+        ended = backend.end_claims("dead", settle_dead)
+        assert {one.claim for one in ended} == {(claim.id, claim.fence) for claim in claims}
+        for claim in claims:
+            row = job(backend, claim.id)
+            assert (row.status, row.attempts, row.crash_count) == (JobStatus.QUEUED, 0, 1)
+            assert (row.lease_owner, row.lease_until) == (None, None)
+            assert [(one.ending, one.owner) for one in row.history] == [("crashed", "dead")]
+        assert backend.end_claims("dead", settle_dead) == ()
+        assert {claim.fence for claim in take(backend)} == {2}
+
+    def test_no_other_workers_claims_end(self, backend: Backend) -> None:
+        put_all(backend, draft(), draft())
+        mine, theirs = take_one(backend, owner="alive"), take_one(backend, owner="dead")
+        (ended,) = backend.end_claims("dead", settle_dead)
+        assert ended.id == theirs.id
+        assert finish(backend, mine)
+        assert backend.end_claims("nobody", settle_dead) == ()
+
+    def test_a_dead_workers_claim_is_settled_by_nobody_else(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend, owner="dead")
+        backend.end_claims("dead", settle_dead)
+        assert not finish(backend, claim)
+        assert backend.extend([claim], LEASE).lost == (claim,)
+        take_one(backend, owner="dead")
+        assert not finish(backend, claim)
+
+    def test_a_job_that_kills_its_worker_alone_becomes_a_dead_letter(self, backend: Backend) -> None:
+        put(backend, max_retries=2)
+        for _ in range(2):
+            claim = take_one(backend, owner="dead")
+            backend.end_claims("dead", settle_dead)
+        row = job(backend, claim.id)
+        assert (row.status, row.attempts, row.end_reason) == (JobStatus.DEAD_LETTER, 2, "crashed")
+        failure = Failure.of(Ending.CRASHED, message=str(row.error))
+        assert row.error_fingerprint == with_fingerprint("resize", failure).fingerprint
+
+    def test_a_cancelled_job_of_a_dead_worker_does_not_come_back(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend, owner="dead")
+        backend.operator.cancel([claim.id])
+        backend.end_claims("dead", settle_dead)
+        row = job(backend, claim.id)
+        assert (row.status, row.end_reason) == (JobStatus.FAILED, "cancelled")
+
+    def test_the_claims_of_a_dead_worker_end_in_batches(self, backend: Backend) -> None:
+        put_all(backend, *(draft() for _ in range(5)))
+        take(backend, owner="dead")
+        assert [len(backend.end_claims("dead", settle_dead, limit=2)) for _ in range(4)] == [2, 2, 1, 0]

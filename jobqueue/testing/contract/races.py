@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.leases import settle_overdue
+from jobqueue.policy.leases import settle_dead, settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope
 from jobqueue.states import JobStatus
@@ -45,6 +45,26 @@ class RaceContract(Contract):
         mine, yours = overlapping(backend, lambda: take(backend, 2), lambda: take(backend, 2, owner="you"))
         assert len(mine) == 2
         assert {claim.id for claim in mine}.isdisjoint({claim.id for claim in yours})
+
+    def test_race_end_claims_settle(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend, owner="dead")
+        ended, accepted = overlapping(
+            backend, lambda: backend.end_claims("dead", settle_dead), lambda: finish(backend, claim, '"late"')
+        )
+        assert len(ended) == 1
+        assert not accepted
+        assert job(backend, claim.id).result is None
+
+    def test_race_settle_end_claims(self, backend: Backend) -> None:
+        put(backend)
+        claim = take_one(backend, owner="dead")
+        accepted, ended = overlapping(
+            backend, lambda: finish(backend, claim, '"in time"'), lambda: backend.end_claims("dead", settle_dead)
+        )
+        assert accepted
+        assert ended == ()
+        assert job(backend, claim.id).result == "in time"
 
     def test_race_sweep_settle(self, backend: Backend, clock: VirtualClock) -> None:
         put(backend)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobqueue.backends.base import Backend
-from jobqueue.records import WorkerRecord, WorkerState
+from jobqueue.records import WorkerRecord, WorkerRequest, WorkerState
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import Contract
 
@@ -36,7 +36,7 @@ class RegisterContract(Contract):
     def test_a_worker_that_enlists_is_listed_as_it_said(
         self, backend: Backend, queues: tuple[str, ...] | None, types: tuple[str, ...]
     ) -> None:
-        said = worker(name="mail ümlaut", pid=4_000_000, busy=7, queues=queues, types=types)
+        said = worker(name="mail ümlaut", pid=4_000_000, busy=7, queues=queues, types=types, lock="boot:fe00:2a")
         backend.workers.enlist(said)
         assert backend.workers.all() == [said]
 
@@ -53,6 +53,31 @@ class RegisterContract(Contract):
         backend.workers.enlist(replace(first, busy=11, state=WorkerState.STOPPING))
         seen_at = NOON + timedelta(seconds=10)
         assert backend.workers.all() == [replace(first, busy=11, state=WorkerState.STOPPING, seen_at=seen_at)]
+
+    def test_a_worker_is_told_what_was_asked_of_it_when_it_enlists(self, backend: Backend) -> None:
+        mine = worker("mine")
+        assert backend.workers.enlist(mine) is None
+        for request in (WorkerRequest.QUIET, WorkerRequest.STOP, None):
+            assert backend.workers.ask("mine", request)
+            assert [one.asked for one in backend.workers.all()] == [request]
+            assert backend.workers.enlist(replace(mine, asked=WorkerRequest.STOP)) is request
+            assert [one.asked for one in backend.workers.all()] == [request]
+
+    def test_nobody_can_be_asked_who_is_not_there(self, backend: Backend) -> None:
+        backend.workers.enlist(worker("mine"))
+        assert not backend.workers.ask("yours", WorkerRequest.STOP)
+        backend.workers.dismiss("mine")
+        assert not backend.workers.ask("mine", WorkerRequest.STOP)
+        assert backend.workers.enlist(worker("mine", asked=WorkerRequest.STOP)) is None
+
+    def test_a_quiet_worker_serves_and_takes_nothing(self, backend: Backend) -> None:
+        backend.workers.enlist(worker("mine", types=("resize",), state=WorkerState.QUIET))
+        (found,) = backend.workers.all()
+        assert (found.state, found.serves("default", "resize"), found.takes("default", "resize")) == (
+            WorkerState.QUIET,
+            True,
+            False,
+        )
 
     def test_workers_come_by_name_and_then_by_owner(self, backend: Backend) -> None:
         for owner, name in (("d", "b"), ("b", "a"), ("c", "a"), ("a", "c")):

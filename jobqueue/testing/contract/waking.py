@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from math import inf
 from select import select
 
 import pytest
@@ -34,6 +36,24 @@ class WakeContract(Contract):
         together(backend.wake)
         assert listener.hear(20)
         assert SYSTEM.monotonic() - started < 10
+
+    @pytest.mark.parametrize("age", [0.2, 3_600.0, inf])
+    def test_a_wake_up_for_jobs_of_any_age_ends_the_wait(
+        self, backend: Backend, listener: Listener, age: float
+    ) -> None:
+        together(lambda: backend.wake(age))
+        assert listener.hear(20)
+
+    def test_a_wake_up_waits_for_the_commit(self, backend: Backend, listener: Listener) -> None:
+        listener.hear(0)
+        with suppress(ZeroDivisionError), backend.atomic():
+            backend.wake_on_commit()
+            raise ZeroDivisionError
+        assert not listener.hear(0.05)
+        with backend.atomic():
+            backend.wake_on_commit()
+            put_all(backend, draft())
+        assert listener.hear(20)
 
     def test_a_wake_up_makes_the_descriptor_readable(self, backend: Backend, listener: Listener) -> None:
         together(backend.wake)

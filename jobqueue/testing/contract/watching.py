@@ -1,4 +1,4 @@
-"""Tests of what a worker asks about its claims and records for them, and of an atomic handler's transaction."""
+"""Tests of a worker's claims: lost and cancelled ones, progress, and an atomic handler's transaction."""
 
 from __future__ import annotations
 

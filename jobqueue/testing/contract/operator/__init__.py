@@ -1,3 +1,3 @@
-"""What a backend promises to operators: to find jobs, to sum them up, and to change what becomes of them."""
+"""Tests of a backend's methods for operators, which find, count and change jobs."""
 
 from __future__ import annotations

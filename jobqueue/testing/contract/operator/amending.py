@@ -1,4 +1,4 @@
-"""Tests of the retry with a pace or another payload, and of changes to queued jobs."""
+"""Tests of retries with a pace, retries with another payload, and changes to queued jobs."""
 
 from __future__ import annotations
 

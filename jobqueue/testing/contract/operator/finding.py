@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from jobqueue.backends.base import Backend
 from jobqueue.ids import UlidFactory
 from jobqueue.policy.settling import settled
-from jobqueue.records import Dead, Ending, Failure, Filter
+from jobqueue.records import Dead, Ending, Failure, Filter, Range
 from jobqueue.states import JobStatus
 from jobqueue.testing.clock import VirtualClock
 from jobqueue.testing.contract.harness import Contract, bury, draft, finish, put, put_all, settle, take, take_one
@@ -128,6 +128,17 @@ class FindContract(Contract):
         assert found(parent_id=first) == [second]
         assert found(lease_owner="me:1:2") == [claim.id]
 
+    def test_the_queues_of_jobs_that_are_not_completed_are_named(self, backend: Backend) -> None:
+        assert backend.jobs.queues(10) == []
+        put_all(backend, *(draft(queue=name) for name in ("mail", "dead", "gone", "busy", "done", "mail", "a b")))
+        bury(backend, take_one(backend, queues=frozenset({"dead"})))
+        assert finish(backend, take_one(backend, queues=frozenset({"done"})))
+        take_one(backend, queues=frozenset({"busy"}))
+        gone = backend.jobs.find_ids(Filter(queues=frozenset({"gone"})), 1)
+        assert backend.operator.cancel(gone).done == tuple(gone)
+        assert backend.jobs.queues(10) == ["a b", "busy", "dead", "gone", "mail"]
+        assert backend.jobs.queues(1) == ["a b", "busy", "dead", "gone"]
+
     def test_a_filter_names_a_kind_of_failure(self, backend: Backend) -> None:
         put_all(backend, *(draft() for _ in range(3)))
         known, unknown = take_one(backend), take_one(backend)
@@ -137,6 +148,52 @@ class FindContract(Contract):
         assert backend.jobs.find_ids(Filter(fingerprint="3f2a"), 10) == [known.id]
         assert unknown.id in backend.jobs.find_ids(Filter(fingerprint=""), 10)
         assert known.id not in backend.jobs.find_ids(Filter(fingerprint=""), 10)
+
+    def test_a_filter_names_an_error_by_its_text_or_its_class(self, backend: Backend) -> None:
+        put_all(backend, *(draft() for _ in range(4)))
+        texts = {"TimeoutError": "nobody answered", "requests.ReadTimeout": "gone", "OSError": "timeout of the disk"}
+        ids = []
+        for error_class, message in texts.items():
+            failure = Failure.of(Ending.FAILED, error_class=error_class, message=message)
+            ids.append((claim := take_one(backend)).id)
+            assert settle(backend, settled(claim, Dead("attempts used up"), failure)) == ()
+        assert backend.jobs.find_ids(Filter(error="timeout"), 10) == ids
+        assert backend.jobs.find_ids(Filter(error_class="timeout"), 10) == ids[:2]
+        assert backend.jobs.find_ids(Filter(error_class="readtimeout", error="GONE"), 10) == ids[1:2]
+        assert backend.operator.retry(ids[:1]).done == tuple(ids[:1])
+        assert backend.jobs.find_ids(Filter(error="timeout"), 10) == ids[1:]
+
+    def test_a_filter_names_ends_numbers_and_reasons(self, backend: Backend, clock: VirtualClock) -> None:
+        waiting, cancelled = put_all(backend, draft(), draft(priority=2))
+        assert backend.operator.cancel([cancelled]).done == (cancelled,)
+        before = clock.now()
+        clock.advance(600)
+        claim = take_one(backend)
+        bury(backend, claim)
+
+        def found(**wanted: Any) -> list[str]:
+            return backend.jobs.find_ids(Filter(**wanted), 10)
+
+        assert claim.id == waiting
+        assert found(ended_after=before + timedelta(seconds=1)) == [waiting]
+        assert found(ended_before=before + timedelta(seconds=1)) == [cancelled]
+        assert found(priority=Range(1, 4)) == [cancelled]
+        assert found(priority=Range(5)) == [waiting]
+        assert found(attempts=Range(1, 1)) == [waiting]
+        assert found(end_reasons=frozenset({"cancelled", "expired"})) == [cancelled]
+
+    def test_a_filter_excludes_what_others_select(self, backend: Backend) -> None:
+        first, second, third = put_all(backend, draft(tenant="acme"), draft("greet"), draft("greet", tenant="acme"))
+
+        def left_by(*excluded: Filter, **wanted: Any) -> list[str]:
+            return backend.jobs.find_ids(Filter(excluded=excluded, **wanted), 10)
+
+        assert left_by(Filter(types=frozenset({"greet"}))) == [first]
+        assert left_by(Filter(tenant="acme")) == [second]
+        assert left_by(Filter(types=frozenset({"greet"}), tenant="acme")) == [first, second]
+        assert left_by(Filter(types=frozenset({"greet"})), Filter(tenant="acme")) == []
+        assert left_by(Filter(error_class="x"), Filter(fingerprint="3f2a"), tenant="acme") == [first, third]
+        assert left_by(Filter(fingerprint="")) == []
 
 
 def _filters(moment: datetime, first: str, later: str) -> list[Filter]:
@@ -176,6 +233,13 @@ def _filters(moment: datetime, first: str, later: str) -> list[Filter]:
         Filter(parent_id=first, statuses=dead | {JobStatus.QUEUED}),
         Filter(parent_id=first, queues=mail),
         Filter(lease_owner="me:1:2"),
+        Filter(statuses=dead | failed, ended_before=moment),
+        Filter(ended_after=moment),
+        Filter(statuses=dead, error_class="os"),
+        Filter(statuses=dead, priority=Range(5, 5), attempts=Range(1)),
+        Filter(statuses=failed, end_reasons=frozenset({"cancelled"})),
+        Filter(statuses=dead | failed, excluded=(Filter(queues=mail),)),
+        Filter(excluded=(Filter(queues=mail), Filter(tenant="acme"))),
     ]
 
 
@@ -231,3 +295,25 @@ class SearchContract(Contract):
             found = backend.jobs.search(wanted, cap, oldest_first=True)
             assert found[:] in (expected[:-1], expected[1:]), wanted
             assert found.more, wanted
+
+    def test_a_search_goes_on_where_an_earlier_one_ended(self, backend: Backend, filters: list[Filter]) -> None:
+        for wanted in filters:
+            expected, ids, rest = backend.jobs.find_ids(wanted, 100)[::-1], [], None
+            for _ in range(100):
+                found = backend.jobs.search(wanted, 2, before_id=rest)
+                ids += found[:]
+                if (rest := found.rest_before) is None:
+                    break
+            assert ids == expected, wanted
+
+    @pytest.mark.parametrize("most", [1, 2, 3, 1000])
+    def test_a_walk_finds_the_same_as_find_in_steps(self, backend: Backend, filters: list[Filter], most: int) -> None:
+        for wanted in filters:
+            found: list[str] = []
+            last, steps = None, 0
+            while steps == 0 or last is not None:
+                step = backend.jobs.walk(wanted, most, last)
+                found += step.ids
+                assert step.last is None or last is None or step.last > last, wanted
+                last, steps = step.last, steps + 1
+            assert found == backend.jobs.find_ids(wanted, 100), wanted
