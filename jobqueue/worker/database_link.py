@@ -23,7 +23,7 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 30.0
 #: The seconds between two log records about calls that rows make fail.
 TELL_EVERY = 60.0
-#: How long a supervisor waits for a database in memory that a handler uses. It has other things to do.
+#: The seconds that a supervisor waits for a database in memory while a handler uses it.
 _PATIENCE = 0.05
 #: Errors of a database that is out of reach or can't work at the moment.
 TROUBLE = (OperationalError, InterfaceError, InternalError, NotMigrated)
@@ -35,19 +35,19 @@ class NoAnswer(Enum):
     NO_ANSWER = "no answer"
 
 
-#: What a call that may return ``None`` gives in place of an answer where there is none.
+#: The value of ``otherwise`` for calls that may return ``None`` themselves.
 NO_ANSWER: Final = NoAnswer.NO_ANSWER
 
 
 class DatabaseLink:
-    """The link to the database. While it is out of reach, calls are put off for longer and longer, up to 30 s."""
+    """The link to the database. While the database is out of reach, the pauses between calls grow up to 30 s."""
 
     def __init__(
         self, alias: str, held: Callable[[], int], lease: float, lies_in_row: Callable[[Exception], bool]
     ) -> None:
         self.out_until = 0.0
         self.recoveries = 0
-        self.why = ""  # the error by which it was lost
+        self.why = ""  # the error that made the database count as lost
         self._alias = alias
         self._held = held
         self._lease = lease
@@ -73,10 +73,10 @@ class DatabaseLink:
     def ask(self, call: Callable[[], T], otherwise: D) -> T | D: ...
 
     def ask(self, call: Callable[[], T], otherwise: D | None = None) -> T | D | None:
-        """Make a call and return its answer, or ``otherwise`` where there is none.
+        """Make a call and return its answer, or ``otherwise`` if it fails.
 
-        There is none while the database is out of reach. Where a row is the reason, and the backend could not find it
-        and set it aside, the call is given up, and the worker goes on with everything else.
+        Calls fail while the database is out of reach. A call also fails if a row causes an error and the backend can't
+        set that row aside. The worker then continues with other calls.
         """
         try:
             with self._its_turn():

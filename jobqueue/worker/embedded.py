@@ -1,8 +1,8 @@
 """The embedded worker: a child of a web process, one for each database on a machine.
 
-It is a process of its own, because a thread would share the interpreter with requests, could not end a handler, and
-would vanish silently with some servers. Its standard input is a pipe to the web process. When that process ends in any
-way, the pipe closes, and the worker stops as at SIGTERM.
+The worker is a process of its own, because a thread would share the interpreter with requests, could not end a handler,
+and would vanish silently with some servers. Its standard input is a pipe to the web process. When that process ends in
+any way, the pipe closes, and the worker stops as at SIGTERM.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parent process of this worker. Standard input closes when it ends, for whatever reason."""
+"""The parent process of this worker. If the parent ends for any reason, standard input closes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parent:
             signals.ask()  # a file or nothing: there is no parent at the other end
 
     def hear(self) -> None:
-        """Read what came. The content doesn't matter, only the end of the input does."""
+        """Read the input, whose content doesn't matter, to notice its end."""
         if not os.read(_STDIN, 1024):
             self._selector.unregister(_STDIN)
             if not self._signals.asked:  # after a signal to both processes this isn't a second one

@@ -47,7 +47,7 @@ class Signals:
 
 
 def _asking() -> list[signal.Signals]:
-    """Return the signals that stop a worker. SIGHUP, from a terminal that closes, is one unless nohup ignores it."""
+    """Return the signals that stop a worker. SIGHUP is one of them, unless nohup ignores it."""
     asking = [signal.SIGTERM, signal.SIGINT]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         asking.append(signal.SIGHUP)

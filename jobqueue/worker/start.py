@@ -24,6 +24,7 @@ from jobqueue.version import __version__
 from jobqueue.worker.executor.executor import Executor
 from jobqueue.worker.options import Plan, WorkerOptions
 from jobqueue.worker.supervisor.supervisor import Supervisor
+from jobqueue.worker.worker_lock import WorkerLock
 from jobqueue.worker.zygote.zygote import Zygote
 
 logger = logging.getLogger("jobqueue")
@@ -78,18 +79,21 @@ def fit_to_database(options: WorkerOptions) -> WorkerOptions:
     return replace(options, concurrency=1, lease=lease) if sqlite_memory.is_shared() else options
 
 
-def fork_zygote(options: WorkerOptions) -> Zygote | None:
-    """Start the process that forks executors. Called before anything else is started."""
+def fork_zygote(options: WorkerOptions, lock: WorkerLock | None) -> Zygote | None:
+    """Start the process that forks executors. Called before anything else is started.
+
+    It and all executors hold the worker's lock too.
+    """
     if options.processes == 0:
         return None
-    backends.current()  # before the fork, so that what it loads is shared
+    backends.current()  # before the fork, so that loaded modules are shared
     connections.close_all()  # an application may have queried its database in ready()
     if threading.active_count() > 1:
         logger.warning(
             "Something in this project starts threads on import, so executors cannot be forked from this process: "
             "each one sets up Django itself and takes more memory."
         )
-        return Zygote.start_bare(plan_of(options))
+        return Zygote.start_bare(plan_of(options), lock.descriptor if lock else None)
     return Zygote.start(plan_of(options))
 
 
@@ -111,10 +115,10 @@ def types_of(options: WorkerOptions) -> frozenset[str]:
     return frozenset(name for name in registry.names if registry.get(name).name in wanted)
 
 
-def supervisor_of(options: WorkerOptions, zygote: Zygote | None) -> Supervisor:
+def supervisor_of(options: WorkerOptions, zygote: Zygote | None, lock: WorkerLock | None = None) -> Supervisor:
     """Return the supervisor of a worker."""
-    backend = backends.current()
-    return Supervisor(backend, conf.get("DATABASE"), options, types_of(options), plan_of(options), zygote, in_thread)
+    backend, alias, types, plan = backends.current(), conf.get("DATABASE"), types_of(options), plan_of(options)
+    return Supervisor(backend, alias, options, types, plan, zygote, in_thread, lock)
 
 
 def in_thread(channel: socket.socket, plan: Plan) -> Callable[[], None]:

@@ -18,7 +18,7 @@ _TEST = 0.5
 
 
 class WakeListener:
-    """A listener in the supervisor's selector. Polling covers the wake-ups that it misses."""
+    """A listener in the supervisor's selector. If it misses a wake-up, polling finds the jobs."""
 
     def __init__(self, backend: Backend, selector: selectors.BaseSelector) -> None:
         self._backend = backend
@@ -35,7 +35,7 @@ class WakeListener:
         return self._next
 
     def open(self) -> None:
-        """Start to listen. If that fails, it is tried again later."""
+        """Start to listen. After a failure, try again later."""
         self._next = SYSTEM.monotonic() + _LISTEN_AGAIN
         try:
             listener = self._backend.listen()

@@ -182,7 +182,7 @@ def _in_transaction(kind: JobType, running: Running) -> Outcome:
         settlement = running.with_report(running.completed(kind, _called(kind, running)))
         followed = backend.settle_in_transaction(settlement)
         if followed:
-            backend.on_commit(backend.wake)
+            backend.wake_on_commit()
     if backend.in_atomic() and not is_within_another:  # the block that ended was the handler's, inside ours
         raise TransactionManagementError(
             f"The handler of job {running.assignment.id} left a transaction open, so neither its writes nor its "

@@ -16,7 +16,7 @@ logger = logging.getLogger("jobqueue")
 
 
 def renew() -> None:
-    """Close unusable connections, roll back open transactions, and have the others checked.
+    """Roll back open transactions, close unusable connections, and mark the other connections for a check.
 
     The check happens at the next handler's first query, because the server may have closed the connection meanwhile.
     CONN_MAX_AGE is for requests; a slot keeps its connections as long as it has jobs.

@@ -24,7 +24,7 @@ Done = Callable[[Running, Outcome], None]
 
 
 class Coroutines:
-    """Runs coroutine handlers and reports each that is done. ``flush`` is called when the loop has a moment.
+    """Runs coroutine handlers and reports their outcomes. ``flush`` is called when the loop has a moment.
 
     Each coroutine has a thread-sensitive context of its own: its ``sync_to_async`` calls and async ORM methods run in
     one thread with one connection, which no other coroutine shares at that time.

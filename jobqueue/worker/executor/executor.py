@@ -70,7 +70,7 @@ class Executor:
         }
 
     def _forget(self) -> None:
-        """Close, in a child that a handler forked, what only the executor may use."""
+        """In a child that a handler forked, close the sockets that belong to the executor."""
         for own in (self._channel, self._nudge, self._nudged):
             own.close()
         if self._coroutines is not None:
@@ -183,8 +183,9 @@ class Executor:
     def _interruptible(self, claim: ClaimKey, running: Running) -> Outcome:
         """Run a handler so that an interruption meant for it can never hit the code after it.
 
-        The first to take the claim out of ``_threads`` decides. If it is the slot, there will be no interruption. If it
-        is ``_interrupt``, the slot waits here until the exception is set, which is raised before this method returns.
+        Both the slot and ``_interrupt`` take the claim out of ``_threads``. If the slot is first, there is no
+        interruption. If ``_interrupt`` is first, the slot waits here until the exception is set, which is raised before
+        this method returns.
         """
         self._threads[claim] = threading.get_ident()
         try:

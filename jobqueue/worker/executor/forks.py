@@ -21,7 +21,7 @@ _callbacks: list[WeakMethod[Callable[[], Any]]] = []
 
 
 def tell(method: Callable[[], Any]) -> None:
-    """Register a method that each forked child of this process calls, as long as its object exists."""
+    """Register a method that each forked child of this process calls. Its object may be deleted before."""
     _callbacks[:] = [one for one in _callbacks if one() is not None]
     _callbacks.append(WeakMethod(method))
 

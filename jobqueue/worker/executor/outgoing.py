@@ -59,7 +59,7 @@ class Outgoing:
                         self._send(pack(Word.OUTCOMES, part))
 
     def flush_late(self) -> None:
-        """Send the outcomes if some of them already waited at the last call."""
+        """Send the outcomes if any of them has waited since the last call."""
         if self._outcomes is self._seen:
             self.flush()
         self._seen = self._outcomes or None

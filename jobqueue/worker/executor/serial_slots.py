@@ -18,7 +18,7 @@ LOOK_EVERY = 0.01
 
 
 class SerialSlots(Slots[T]):
-    """Slots of which one works as long as it makes progress. If it doesn't, ``look`` wakes another one.
+    """Slots in which only one thread works as long as it makes progress. If not, ``look`` wakes another thread.
 
     Each further thread takes one item, waits for its turn, and can be interrupted meanwhile. A thread that has had its
     turn takes no other item while others wait, unless an item is in a hurry.

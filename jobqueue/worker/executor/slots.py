@@ -1,4 +1,4 @@
-"""Threads that run handlers. Each wakes the next only while there is work that no running one has taken.
+"""Threads that run handlers. A thread wakes another one only if there is work that no thread has taken.
 
 One thread then runs a batch of short jobs without a hand-off, and when a handler waits, the next thread is already
 there. A queue that wakes a thread for each job is half as fast.
@@ -90,7 +90,7 @@ class Slots(Generic[T]):
         self._end()
 
     def _taken(self, _item: T) -> None:
-        """Wake another thread for what is left, or to send finished outcomes while this item runs."""
+        """Wake another thread for the other items, or to send finished outcomes while this item runs."""
         if (self._waiting or self._outgoing.pending) and not self._on_its_way:
             self._wake_one()
 

@@ -55,7 +55,7 @@ def ready(content: Any) -> bool:
 
 
 def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> Iterator[tuple[HeldClaim, Said]]:
-    """Yield outcomes one by one. The caller removes each from ``held``, so that no claim has two."""
+    """Yield outcomes one by one. The caller removes each claim from ``held``, so that no claim has two outcomes."""
     most = conf.get("MAX_RESULT_BYTES")
     for row in _rows(content):
         try:
@@ -69,7 +69,7 @@ def outcomes(content: Any, held: Mapping[ClaimKey, HeldClaim], owner: str) -> It
 
 
 def reports(content: Any, held: Mapping[ClaimKey, HeldClaim]) -> Iterator[tuple[ClaimKey, str]]:
-    """Yield progress reports. They arrive after outcomes, so those of ended jobs are left out."""
+    """Yield progress reports. Reports arrive after outcomes, so those of ended jobs are left out."""
     for row in _rows(content):
         try:
             job_id, fence, text = row
@@ -87,7 +87,7 @@ def _rows(content: Any) -> list[Any]:
 
 
 def _name_of(error: Exception) -> str:
-    """Name the error without the value, which may be anything."""
+    """Return the option or the class of an error, without the value, which may be secret."""
     return error.option if isinstance(error, InvalidOption) else type(error).__name__
 
 
@@ -134,7 +134,7 @@ def _result(value: Any, most: int) -> str | None:
 
 
 def _json(text: Any, what: str) -> Any:
-    """Parse JSON text that will be stored. Raise ValueError if it can't be."""
+    """Parse JSON text that will be stored. Raise ValueError for text that can't be stored."""
     check_stored(_text(text), what)
     if "\\u" in text and _SURROGATE.search(text):
         raise ValueError(what)

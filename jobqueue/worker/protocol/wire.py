@@ -1,7 +1,7 @@
 """The wire format between supervisor and executors: JSON text after its length, with many facts in one message.
 
-It is JSON because the supervisor must not execute what a handler's process wrote. Payloads and results pass through as
-text. ``jobqueue.worker.protocol.testimony`` validates what executors send.
+JSON is used because the supervisor must not execute what a handler's process wrote. Payloads and results pass through
+as text. ``jobqueue.worker.protocol.testimony`` validates what executors send.
 """
 
 from __future__ import annotations

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jobqueue.backends.base import Backend
+from jobqueue.records import WorkerRequest
 from jobqueue.worker.database_link import DatabaseLink
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.supervisor.claims import Claims
 from jobqueue.worker.supervisor.events import Events
 from jobqueue.worker.supervisor.executors import Executors
 from jobqueue.worker.supervisor.metrics.buffer import MetricsBuffer
+from jobqueue.worker.worker_lock import WorkerLock
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,8 +26,12 @@ class WorkerContext:
     executors: Executors
     database: DatabaseLink
     events: Events
+    #: ``None`` where no lock can prove that this worker is dead.
+    lock: WorkerLock | None = None
     metrics: MetricsBuffer = field(default_factory=MetricsBuffer)
     stopping: bool = False
+    #: What an operator asked of this worker, as of its last heartbeat.
+    request: WorkerRequest | None = None
     #: When a handler's own transaction last stored its completion, which no cycle has seen.
     changed_at: float = 0.0
     #: Jobs that were attempted here and wait for another attempt. A drain waits for them.

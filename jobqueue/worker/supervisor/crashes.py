@@ -1,4 +1,4 @@
-"""Crashed executors. The job at fault uses up an attempt, the others get theirs back, and suspects run alone next."""
+"""Crashed executors. A job that ran alone uses up an attempt. Of several jobs none does, and each runs alone next."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from random import SystemRandom
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import StopReason
 from jobqueue.handlers.registry import registry
+from jobqueue.policy.fingerprint import with_fingerprint
 from jobqueue.policy.retry import RetryPolicy, decide_cut_short
 from jobqueue.policy.settling import released, settled
 from jobqueue.records import Alone, AttemptCount, Decision, Ending, Failure, Settlement, Stopped
@@ -23,9 +24,9 @@ _dice = SystemRandom()
 
 
 def settle_crashed(context: WorkerContext, link: ExecutorLink, status: int, *, silenced: bool = False) -> None:
-    """Settle the jobs of a dead executor, and forget it. Its outcomes must have been read before.
+    """Settle the jobs of a dead executor, and forget it. Read the outcomes that it has sent before calling this.
 
-    It is ``silenced`` if the zygote killed it because the supervisor was silent.
+    ``silenced`` means that the zygote killed the executor because the supervisor was silent.
     """
     several = list(link.held.values())
     how = f"was killed because it sent an invalid message ({link.broken})" if link.broken else _how(status)
@@ -70,7 +71,7 @@ def _decision(held: HeldClaim, reason: str) -> Decision:
 
 def _failure(held: HeldClaim, ending: Ending, message: str) -> Failure:
     ran = timedelta(seconds=SYSTEM.monotonic() - held.since)
-    return Failure.of(ending, message=message, fingerprint=f"{held.claim.type}:{ending}"[:64], duration=ran)
+    return with_fingerprint(held.claim.type, Failure.of(ending, message=message, duration=ran))
 
 
 def _how(status: int) -> str:

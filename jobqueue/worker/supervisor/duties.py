@@ -10,9 +10,10 @@ from itertools import islice
 
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.leases import settle_overdue
-from jobqueue.records import OverdueLease, Settlement, WorkerRecord, WorkerState
+from jobqueue.records import OverdueLease, Settlement, WorkerRecord, WorkerRequest, WorkerState
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.version import __version__
+from jobqueue.worker.database_link import NO_ANSWER
 from jobqueue.worker.memory import give_back, resident
 from jobqueue.worker.supervisor.context import WorkerContext
 
@@ -20,6 +21,8 @@ logger = logging.getLogger("jobqueue")
 
 SWEEP_EVERY = 30.0
 SWEEP_AGAIN = 1.0
+#: The heartbeat, by which a worker also hears what operators ask of it.
+TELL_EVERY = NEWS_EVERY.total_seconds()
 MEASURE_EVERY = 2.0
 #: How many jobs that were left out a worker reports.
 LEFT_OUT_TOLD = 20
@@ -61,7 +64,7 @@ class Duties:
 
     def tell_news(self) -> None:
         """Record in the registry that this worker is up, and how busy it is."""
-        self._news_at = SYSTEM.monotonic() + NEWS_EVERY.total_seconds()
+        self._news_at = SYSTEM.monotonic() + TELL_EVERY
         context, options = self._context, self._context.options
         record = WorkerRecord(
             owner=context.owner,
@@ -71,15 +74,36 @@ class Duties:
             version=__version__,
             started_at=self._started_at,
             seen_at=self._started_at,
-            state=WorkerState.STOPPING if context.stopping else WorkerState.RUNNING,
+            state=self._state(),
             processes=options.processes,
             slots=max(1, options.processes) * options.concurrency,
             busy=len(context.claims.running),
             queues=None if options.queues is None else tuple(sorted(options.queues)),
             types=tuple(sorted(self._types)),
             left_out=dict(islice(context.backend.left_out.items(), LEFT_OUT_TOLD)),
+            lock=context.lock.identity if context.lock else "",
         )
-        context.database.ask(lambda: context.backend.workers.enlist(record))
+        if context.lock:
+            context.lock.touch()
+        request = context.database.ask(lambda: context.backend.workers.enlist(record), NO_ANSWER)
+        if request is not NO_ANSWER and request != context.request:
+            self._obey(request)
+
+    def _state(self) -> WorkerState:
+        if self._context.stopping:
+            return WorkerState.STOPPING
+        return WorkerState.RUNNING if self._context.request is None else WorkerState.QUIET
+
+    def _obey(self, request: WorkerRequest | None) -> None:
+        """Do what an operator asked for, and report it with the next turn."""
+        self._context.request, self._news_at = request, 0.0
+        match request:
+            case WorkerRequest.QUIET:
+                logger.info("An operator asked this worker to take no more jobs until it is resumed")
+            case WorkerRequest.STOP:
+                logger.info("An operator asked this worker to stop")
+            case None:
+                logger.info("An operator let this worker take jobs again")
 
     def _sweep(self, now: float) -> None:
         context, found = self._context, dict[tuple[str, int], OverdueLease]()

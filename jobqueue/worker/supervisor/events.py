@@ -57,7 +57,7 @@ class Events:
             self.tell_the_rest()
 
     def tell_the_rest(self) -> None:
-        """Give the waiting events to an executor. If there is none at the moment, the next one gets them."""
+        """Give the waiting events to an executor. If there is none at the moment, the next executor gets the events."""
         listener = self._executors.listener()
         if listener is not None:
             self._is_listened_to = True
@@ -95,9 +95,9 @@ class Events:
         """Return the event of a lost claim."""
         return self._event(EventKind.LEASE_LOST, held)
 
-    def swept(self, settlement: Settlement, job_type: str) -> Event:
-        """Return the event of an expired lease, whichever worker held it."""
-        return Event(_KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason="lease lost")
+    def swept(self, settlement: Settlement, job_type: str, reason: str = "lease lost") -> Event:
+        """Return the event of a claim that lost its worker, whichever that was."""
+        return Event(_KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason=reason)
 
     def followed(self, several: Sequence[Followed]) -> list[Event]:
         """Return the events of follow-up jobs: the stored ones, and those whose key belongs to another type's job."""

@@ -20,7 +20,7 @@ LAST_READS = 1 << 14
 
 
 class ExecutorLink:
-    """A non-blocking channel to an executor. What can't be sent at once is sent later."""
+    """A non-blocking channel to an executor. Data that can't be sent at once is sent later."""
 
     def __init__(self, channel: socket.socket, size: int, *, most: float = NEVER, alone: bool = False) -> None:
         self.channel = channel
@@ -52,12 +52,12 @@ class ExecutorLink:
         return bool(self._unsent)
 
     def say(self, word: Word, content: object = None) -> None:
-        """Send a message, as far as possible without waiting."""
+        """Send a message, as far as possible without blocking."""
         self._unsent += wire.pack(word, content)
         self.send()
 
     def send(self) -> None:
-        """Send what waits, as far as possible without waiting."""
+        """Send waiting data, as far as possible without blocking."""
         while self._unsent:
             try:
                 sent = self.channel.send(self._unsent)

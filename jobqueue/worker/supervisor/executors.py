@@ -161,7 +161,7 @@ class Executors:
             self._zygote.kill(link.pid)  # not marked as doomed, so that it is settled as a crash
 
     def end(self, link: ExecutorLink, why: str) -> None:
-        """Stop reading a broken executor, and kill it. It is settled as a crash."""
+        """Stop reading a broken executor, and kill it. Its jobs are settled as after a crash."""
         link.broken, link.deaf, link.leaving = why, True, True
         self._selector.unregister(link.channel)
         if self._zygote is not None and link.pid is not None:
@@ -189,7 +189,7 @@ class Executors:
     # Leaving
 
     def retire(self, link: ExecutorLink) -> None:
-        """Assign nothing more to an executor. It exits when it holds no jobs."""
+        """Assign nothing more to an executor, which exits when it holds no jobs."""
         link.leaving = True
         self.dismiss_if_idle(link)
 
@@ -222,7 +222,7 @@ class Executors:
             self.watch(link)
 
     def tell_all_to_exit(self) -> None:
-        """End the remaining executors. If they are threads, wait until they have closed their connections."""
+        """End the remaining executors. Executors that are threads are waited for until their connections are closed."""
         for link in self.links:
             link.leaving = True
         self.tell_all(Word.EXIT)

@@ -29,7 +29,7 @@ class Limits:
         return self._context.claims.nearest
 
     def act(self) -> None:
-        """Take the next step against each job past its deadline."""
+        """Ask jobs past their time limit to stop. End the executors of jobs that did not stop in time."""
         now = SYSTEM.monotonic()
         if now < self.due:
             return
@@ -76,7 +76,7 @@ class Limits:
             self._context.events.tell([self._context.events.lost(held)])
 
     def _end_executor_of(self, held: HeldClaim, now: float) -> None:
-        """End the executor of a handler that did not stop. Its other jobs get the same grace."""
+        """End the executor of a handler that did not stop. The executor's other jobs get the same grace to end."""
         held.deadline = NEVER
         link = held.link
         if link is None:

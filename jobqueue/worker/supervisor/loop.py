@@ -9,6 +9,7 @@ from datetime import timedelta
 from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.handlers.registry import registry
+from jobqueue.policy.fingerprint import with_fingerprint
 from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
@@ -43,7 +44,7 @@ class Loop:
     @property
     def limit(self) -> int:
         """Return how many jobs may be claimed now."""
-        if self._context.stopping:
+        if self._context.stopping or self._context.request is not None:
             return 0
         most = self._context.options.max_jobs
         return self._context.executors.free if most is None else min(self._context.executors.free, most - self.taken)
@@ -130,7 +131,7 @@ class Loop:
             failure = Failure.of(
                 Ending.FAILED, error_class=type(error).__name__, message="its outcome cannot be stored"
             )
-            instead = settled(held.claim, Dead("unusable result"), failure)
+            instead = settled(held.claim, Dead("unusable result"), with_fingerprint(held.claim.type, failure))
         try:
             return backend.cycle(owner, [instead])
         except Exception as error:

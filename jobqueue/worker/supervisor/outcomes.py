@@ -21,7 +21,7 @@ logger = logging.getLogger("jobqueue")
 #: Seconds between two writes of progress reports.
 STORE_PROGRESS_EVERY = 0.3
 #: An executor that doesn't complete a message within these seconds gets no more jobs: a handler that keeps the
-#: interpreter lock may block it. Its running jobs have their time limits.
+#: interpreter lock may block it. Running jobs have their time limits.
 LONGEST_MESSAGE = 10.0
 
 
@@ -73,7 +73,7 @@ class Outcomes:
         self._reports = {(one.id, one.fence): one.report for one in locked or ()}  # no message was read meanwhile
 
     def hear(self, link: ExecutorLink, reads: int = READS) -> None:
-        """Handle the messages of an executor. One that sends an invalid message is killed."""
+        """Handle the messages of an executor. An executor that sends an invalid message is killed."""
         was_deaf = link.deaf
         try:
             self._heed(link, reads)

@@ -6,6 +6,7 @@ import logging
 
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.policy.settling import released
+from jobqueue.records import WorkerRequest
 from jobqueue.worker.protocol.wire import Word
 from jobqueue.worker.signals import Signals
 from jobqueue.worker.supervisor.context import WorkerContext
@@ -38,7 +39,8 @@ class Shutdown:
 
     def act(self) -> None:
         """Take the step that is due."""
-        if self._signals.asked and not self._context.stopping:
+        is_asked = self._signals.asked or self._context.request is WorkerRequest.STOP
+        if is_asked and not self._context.stopping:
             self.begin()
         is_late = SYSTEM.monotonic() >= self._ends_at
         if (self._signals.asked > 1 or is_late) and self._released_at == NEVER:

@@ -24,6 +24,7 @@ from jobqueue.worker.signals import Signals
 from jobqueue.worker.supervisor import crashes
 from jobqueue.worker.supervisor.claims import POSTPONED_FOR, Claims, silence
 from jobqueue.worker.supervisor.context import WorkerContext
+from jobqueue.worker.supervisor.deaths import Deaths
 from jobqueue.worker.supervisor.duties import Duties
 from jobqueue.worker.supervisor.events import Events
 from jobqueue.worker.supervisor.executor_link import LAST_READS, ExecutorLink
@@ -35,6 +36,7 @@ from jobqueue.worker.supervisor.metrics.flush import MetricsFlush
 from jobqueue.worker.supervisor.outcomes import Outcomes
 from jobqueue.worker.supervisor.shutdown import Shutdown
 from jobqueue.worker.wake_listener import WakeListener
+from jobqueue.worker.worker_lock import WorkerLock
 from jobqueue.worker.zygote.zygote import Zygote
 
 logger = logging.getLogger("jobqueue")
@@ -56,12 +58,12 @@ class Part(Protocol):
         ...
 
     def act(self) -> None:
-        """Do it, if it is time."""
+        """Do the work that is due."""
         ...
 
 
 class Supervisor:
-    """Runs one worker until it is stopped, or has done its share."""
+    """Runs one worker until it is told to stop, has taken ``--max-jobs`` jobs, or is drained."""
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class Supervisor:
         plan: Plan,
         zygote: Zygote | None,
         in_thread: InThread,
+        lock: WorkerLock | None = None,
     ) -> None:
         if zygote is not None:  # otherwise handlers share the backend and its patience
             backend.patience = _PATIENCE
@@ -88,10 +91,12 @@ class Supervisor:
             executors=executors,
             database=DatabaseLink(alias, claims.__len__, options.lease, backend.lies_in_row),
             events=Events(executors, options.name or owner),
+            lock=lock,
         )
         self.limits = Limits(self.context, may_kill=zygote is not None)
         self.leases = Leases(self.context, self.limits, zygote)
         self.loop = Loop(self.context, types, self.leases.guard)
+        self.deaths = Deaths(self.context, self.loop.woken)
         self.duties = Duties(self.context, types)
         self.metrics_flush = MetricsFlush(self.context)
         self.outcomes = Outcomes(self.context)
@@ -99,13 +104,13 @@ class Supervisor:
         self.wake_ups = WakeListener(backend, self._selector)
         duties = (self.outcomes, self.duties, self.metrics_flush)
         #: The parts, in the order in which they act.
-        self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.loop, *duties)
+        self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *duties)
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False
 
     def run(self) -> int:
-        """Work, and return the exit status: 0 if every claimed job was settled or given back."""
+        """Run jobs until it is time to stop. Return 0 if all claimed jobs were settled or given back."""
         self._begin()
         while not self._is_over():
             self._wait()
@@ -124,6 +129,8 @@ class Supervisor:
         if self._zygote is not None:
             self._selector.register(self._zygote.channel, selectors.EVENT_READ, self._zygote)
         self.wake_ups.open()
+        if self.context.lock:
+            self.context.lock.sign(self.context.owner)
         self.duties.tell_news()
         self.metrics_flush.set_clock()
         signals.worker_started.send_robust(sender=None, worker=self.context.events.worker)
@@ -132,7 +139,7 @@ class Supervisor:
     # One turn
 
     def _wait(self) -> None:
-        """Wait for a message, a signal, a wake-up, or the next part that is due, and handle what comes."""
+        """Wait for a message, a signal, a wake-up, or the next part that is due, and handle the event."""
         now = SYSTEM.monotonic()
         soonest = min(self.context.executors.due, *(part.due for part in self._parts))
         if self.context.database.is_out(now):
@@ -209,7 +216,7 @@ class Supervisor:
         self.context.executors.isolate()
 
     def _end_without_zygote(self) -> None:
-        """End this worker: the parent of all executors is dead, they die with it, and no new ones can be forked."""
+        """End this worker. The zygote is dead, so its executors die with it, and no others can be forked."""
         if self._failed:
             return
         logger.critical("The process that forks executors died, so this worker ends. Start it again.")
@@ -227,7 +234,7 @@ class Supervisor:
             crashes.settle_crashed(self.context, link, -signal.SIGKILL)
 
     def _reconcile(self) -> None:
-        """Give back claims that this worker holds but doesn't know of, after the database was out of reach."""
+        """After the database was out of reach, give back claims that this worker holds but doesn't know of."""
         if self._recoveries == self.context.database.recoveries or SYSTEM.monotonic() < self._reconcile_at:
             return
         self._reconcile_at = SYSTEM.monotonic() + POSTPONED_FOR
@@ -279,7 +286,10 @@ class Supervisor:
         self._dismiss_executors()
         self.wake_ups.close()
         self.metrics_flush.close()
+        self.deaths.close()
         context.database.ask(lambda: context.backend.workers.dismiss(context.owner))
+        if context.lock:
+            context.lock.close()
         if len(context.claims):
             logger.critical(
                 "%d jobs could not be settled or given back; they run again when their leases run out",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 
@@ -11,5 +12,7 @@ from jobqueue.worker.options import Plan
 from jobqueue.worker.zygote.zygote import ZygoteProcess
 
 if __name__ == "__main__":
-    descriptor, slots, full = map(int, sys.argv[1:])
+    slots, full, descriptor, *kept = map(int, sys.argv[1:])
+    for number in (descriptor, *kept):
+        os.set_inheritable(number, False)  # programs that a handler starts must not keep them open
     ZygoteProcess(socket.socket(fileno=descriptor), Plan(slots, full), prepare=django.setup).serve()

@@ -1,4 +1,4 @@
-"""The zygote: the process that forks executors, a copy of the supervisor from before its threads and connections.
+"""The zygote: the process that forks executors. It is forked from the supervisor before threads and connections exist.
 
 It is the executors' parent: it alone reaps and kills them, so that a process id never means another process. It is also
 their guard: if the supervisor is stuck or dead, executors end before the leases of their jobs do.
@@ -28,7 +28,7 @@ from jobqueue.worker.memory import give_back
 from jobqueue.worker.options import Plan
 
 #: Seconds in which executors may end by themselves once their supervisor is dead.
-ORPHANED_FOR = 2.0
+ORPHANED_FOR = 0.5
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -66,17 +66,19 @@ class Zygote:
         return cls(ours, pid)
 
     @classmethod
-    def start_bare(cls, plan: Plan) -> Zygote:
+    def start_bare(cls, plan: Plan, lock: int | None) -> Zygote:
         """Start the zygote in a new interpreter, if this one has threads and must not be forked.
 
-        Each executor then sets up Django itself: it starts more slowly and shares no memory.
+        Each executor then sets up Django itself: it starts more slowly and shares no memory. The descriptor of the
+        worker's lock is passed on, as a fork does it.
         """
         ours, theirs = socket.socketpair()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        arguments = [str(theirs.fileno()), *map(str, plan)]
+        passed = [theirs.fileno(), *([] if lock is None else [lock])]
+        arguments = [*map(str, plan), *map(str, passed)]
         cls.interpreter = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-m", "jobqueue.worker.zygote.bare", *arguments],
-            pass_fds=[theirs.fileno()],
+            pass_fds=passed,
             env=environment,
         )
         theirs.close()
@@ -103,7 +105,7 @@ class Zygote:
 
     @contextlib.contextmanager
     def _speaking(self) -> Iterator[None]:
-        """Send to a zygote that may be dead, which hear() reports, or stuck, in which case it is killed."""
+        """Send to a zygote. If the zygote is dead, hear() reports that. If it is stuck, kill it."""
         try:
             yield
         except BlockingIOError:
@@ -112,7 +114,7 @@ class Zygote:
             return
 
     def hear(self) -> Iterator[list[Any]]:
-        """Yield what happened. Raise ConnectionError if the zygote is dead."""
+        """Yield the zygote's messages. Raise ConnectionError if the zygote is dead."""
         try:
             data = self.channel.recv(1 << 16)
         except BlockingIOError:
@@ -256,7 +258,7 @@ def _ignore(_number: int, _frame: object) -> None:
 def _prefer_as_oom_victim() -> None:
     """Make the kernel end executors and their programs before other processes when memory runs out.
 
-    The end of an executor is settled at once, the end of a supervisor only when its leases run out.
+    The jobs of a dead executor are settled at once, but those of a dead supervisor only when their leases expire.
     """
     with contextlib.suppress(OSError, ValueError):
         file = Path("/proc/self/oom_score_adj")

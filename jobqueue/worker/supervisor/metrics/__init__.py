@@ -1,3 +1,3 @@
-"""What a supervisor adds up of its attempts, and how that comes into the database."""
+"""The metrics of a supervisor's attempts: a buffer in memory, and its flush to the database."""
 
 from __future__ import annotations

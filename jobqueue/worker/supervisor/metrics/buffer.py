@@ -67,7 +67,7 @@ class MetricsBuffer:
         self._ran: defaultdict[tuple[str, str, Move], list[float]] = defaultdict(list)
 
     def set_clock(self, now: datetime) -> None:
-        """Use the clock that decides when a job is due. This machine's may be an hour off."""
+        """Use the database's clock, which decides when a job is due. This machine's clock may differ."""
         self._offset = now.timestamp() - SYSTEM.monotonic()
 
     # Notes
@@ -95,7 +95,7 @@ class MetricsBuffer:
         self.settled([PendingSettlement(held, Settlement(*held.key, held.claim.owner, Move.COMPLETE))])
 
     def swept(self, several: Iterable[tuple[OverdueLease, Settlement]]) -> None:
-        """Count expired leases. The sweeping worker does so, because the holder is dead or doesn't know."""
+        """Count claims that lost their worker. The one that ends them does so: the holder is dead or doesn't know."""
         self._turn_to(SYSTEM.monotonic())
         for overdue, settlement in several:
             end = _ENDS[Move.BURY] if settlement.move is Move.BURY else "lost"
@@ -133,7 +133,7 @@ class MetricsBuffer:
         return not (self._minutes or self._noted)
 
     def _turn_to(self, now: float) -> None:
-        """Count the notes if they are of another minute, or many."""
+        """Count the notes if there are many, or if another minute has begun."""
         minute = int((now + self._offset) // 60)
         if minute != self._minute or self._noted >= _COUNT_AFTER:
             self._count()
@@ -164,7 +164,7 @@ class MetricsBuffer:
         return _line_of(self._minutes[self._minute], name)
 
     def _put_off(self) -> None:
-        """Merge the oldest minute into the next one. After a change of the clock, the current one may be older."""
+        """Merge the oldest minute into the next one. After a change of the clock, the current minute may be older."""
         oldest, next_one, *_ = sorted(self._minutes.keys() - {self._minute})
         for name, line in self._minutes.pop(oldest).items():
             _line_of(self._minutes[next_one], name).take(line)

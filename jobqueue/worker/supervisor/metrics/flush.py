@@ -93,7 +93,7 @@ class MetricsFlush:
             logger.warning("The last metrics of this worker could not be stored")
 
     def _add_next(self) -> bool:
-        """Store the next page of the buffer. Return whether there was one and it was stored."""
+        """Store the next page of the buffer. Return whether a page was stored."""
         page = self._context.metrics.next_page()
         if page is None or not self._ask(partial(self._context.backend.metrics.add, *page)):
             return False
