@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
 
 #: The tag of the system checks.
@@ -47,6 +48,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
+def _is_short_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 100 and "\0" not in value
+
+
 def _is_names(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, frozenset)) and all(map(_is_text, value))
 
@@ -74,6 +79,10 @@ def _is_long(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= 86_400 * 3_650
 
 
+def _is_links(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_text(label) and not obstacle(url) for label, url in value.items())
+
+
 SETTINGS: dict[str, Setting] = {
     # The entry of DATABASES that holds the queue. Only the application's own database shares transactions with it.
     "DATABASE": Setting("default", _is_text, "the alias of an entry in DATABASES"),
@@ -97,13 +106,22 @@ SETTINGS: dict[str, Setting] = {
     "EMBEDDED": Setting(False, lambda value: type(value) is bool, "True or False"),
     # The format of a worker's log: sentences for people, or one JSON object a line for machines.
     "LOG_FORMAT": Setting("text", lambda value: value in ("text", "json"), "'text' or 'json'"),
+    # The release of the application that a worker runs: kept with each failure, so that the admin tells which release
+    # an error came with.
+    "RELEASE": Setting("", _is_short_text, "a text of at most 100 characters"),
+    # Links on each job's page to other systems, by label: logs, traces, errors.
+    "LINKS": Setting(
+        {},
+        _is_links,
+        f"a dict of labels and URLs such as 'https://logs.example.com/?job={{id}}', with fields of {', '.join(FIELDS)}",
+    ),
     # The folder of the wake-up sockets for SQLite. None: a private folder in the system's runtime directory.
     "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of an existing folder"),
     # The rest is for the apps of jobqueue.contrib.
     #
     # The folder that file jobs cannot leave. None: every file job is refused.
     "FILES_ROOT": Setting(None, _is_folder, "None or the absolute path of a folder"),
-    # The management commands that run_command may run. Empty by default: a row in a table must not choose what is run.
+    # The management commands that run_command may run. Empty by default, so that a row in a table can't choose one.
     "COMMANDS": Setting((), _is_names, "a list of names of management commands"),
     # How many bytes from the end of a command's output are kept.
     "COMMAND_OUTPUT_BYTES": Setting(16_384, _is_bytes, "a whole number of bytes, at most 64 MiB"),

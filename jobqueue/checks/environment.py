@@ -8,7 +8,7 @@ _MOST = 1_000_000
 
 
 def told(option: str, default: float) -> float:
-    """Return an option of the worker as set in the environment. Invalid values are the worker's to report."""
+    """Return an option of the worker as set in the environment. The worker reports invalid values."""
     try:
         told = float(os.environ.get(f"JOBQUEUE_WORKER_{option}") or default)
     except ValueError:

@@ -47,8 +47,8 @@ def _long_transaction(kind: JobType) -> Iterator[CheckMessage]:
     longer = f", or lease={3 * kind.timeout.total_seconds():g} or more" if kind.timeout <= LONGEST_LEASE / 3 else ""
     yield Caution(
         f"The atomic job type {kind.name!r} may run for {kind.timeout.total_seconds():g} s, more than a third of its "
-        f"lease of {lease.total_seconds():g} s. It holds SQLite's only write lock all that time, and its worker cannot "
-        "renew leases meanwhile.",
+        f"lease of {lease.total_seconds():g} s. During this time it holds SQLite's only write lock, so its worker "
+        "cannot renew leases.",
         hint=f"Give @job timeout={floor(lease.total_seconds() * 10 / 3) / 10:g} or less{longer}.",
         id="jobqueue.W007",
     )

@@ -12,10 +12,10 @@ from django.db import connections
 
 from jobqueue import conf
 
-#: RETURNING came with 3.35.
+#: The first release with RETURNING.
 OLDEST_SQLITE = (3, 35, 0)
-#: Until then, two connections that write and checkpoint at the same moment could corrupt a WAL database; rarely, but
-#: a queue's processes are just that.
+#: In releases before this one, two connections that write and checkpoint at the same moment can corrupt a database in
+#: WAL mode. This is rare, but the processes of a queue use the database in this way.
 WAL_RESET_FIXED = (3, 51, 3)
 
 
@@ -46,7 +46,7 @@ def check_file(alias: str) -> Iterator[CheckMessage]:
 
 @register(conf.CHECKS, deploy=True)
 def check_sqlite_release(**_: Any) -> list[CheckMessage]:
-    """Check for a bug that most releases of SQLite have. It is rare, so it is told where a project is deployed."""
+    """Check for a bug that most releases of SQLite have. The bug is rare, so only ``check --deploy`` reports it."""
     alias = conf.get("DATABASE") if conf.is_sound() else ""
     if alias not in connections.settings or connections[alias].vendor != "sqlite":
         return []

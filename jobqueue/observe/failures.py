@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 
 from jobqueue import foreign_json
 from jobqueue.errors import PayloadInvalid, Verdict
+from jobqueue.policy.fingerprint import with_fingerprint
 from jobqueue.policy.redaction import redact_beginning, redact_text, secret_values
 from jobqueue.records import Ending, Failure
 from jobqueue.records.outcome import MESSAGE_LIMIT, TRACEBACK_LIMIT
@@ -42,15 +42,15 @@ def failure_of(
     """
     secrets = _secrets_in(payload)
     expected = isinstance(error, (Verdict, PayloadInvalid))  # raised on purpose: a traceback adds nothing
-    return Failure.of(
+    failure = Failure.of(
         ending,
         error_class=class_of(error),
         # With an empty message, the job would keep the error of an earlier attempt.
         message=redact_text(message_of(error, secrets) or ("" if expected else class_of(error)), secrets),
         traceback="" if expected else redact_text(traceback_of(error, secrets), secrets),
-        fingerprint=fingerprint_of(error, job_type),
         duration=duration,
     )
+    return with_fingerprint(job_type, failure)
 
 
 def _secrets_in(payload: str) -> tuple[str, ...]:
@@ -162,15 +162,7 @@ def _links(error: BaseException) -> Iterator[TracebackType]:
 
 
 def _outside(links: list[TracebackType]) -> list[TracebackType]:
-    """Leave out the first frames if they are this package's, unless all are."""
+    """Leave out leading frames of this package, unless all frames are of this package."""
     ours = str(Path(__file__).resolve().parents[1]) + os.sep
     names = (link.tb_frame.f_code.co_filename for link in links)
     return links[next((place for place, name in enumerate(names) if not name.startswith(ours)), 0) :]
-
-
-def fingerprint_of(error: BaseException, job_type: str) -> str:
-    """Return the fingerprint of a failure: a hash of the job type, the error's class and the function that raised."""
-    links = _read(lambda: list(_links(error)), list[TracebackType]())
-    code = links[-1].tb_frame.f_code if links else None
-    place = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""
-    return hashlib.sha256(f"{job_type}\0{class_of(error)}\0{place}".encode("utf-8", "replace")).hexdigest()[:32]

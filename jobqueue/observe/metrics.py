@@ -1,4 +1,4 @@
-"""Metrics: what happened in the last hour, day or week, and what waits now.
+"""Metrics: the attempts of the last hour, day or week, and the jobs that wait now.
 
 The past is read from the stretches that workers store, never from the jobs. An hour of all jobs or of one queue takes
 60 rows, a week 168. More rows are read for a type in several queues, and for the shares of types and queues.
@@ -13,10 +13,11 @@ from typing import NamedTuple
 from jobqueue import backends
 from jobqueue.policy.histogram import percentile
 from jobqueue.policy.stretches import begin_of, shares, together
-from jobqueue.records import Depth, Lengths, Scope, Share, Stretch, Tally
+from jobqueue.records import COUNTED_TO, Depth, Filter, Lengths, Scope, Share, Stretch, Tally
 from jobqueue.records.metric import ENDS, success
+from jobqueue.states import JobStatus
 
-__all__ = ["WINDOWS", "Depth", "Figures", "Point", "Share", "Times", "Window", "depths", "figures"]
+__all__ = ["WINDOWS", "Depth", "Figures", "Point", "Share", "Times", "Window", "depths", "figures", "in_progress"]
 
 
 class Window(NamedTuple):
@@ -46,7 +47,7 @@ class Times(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What happened in one stretch, and the last depth measured in it, ``None`` if it wasn't measured."""
+    """The attempts of one stretch, and the last depth measured in it, or ``None`` if it wasn't measured."""
 
     begins_at: datetime
     completed: int
@@ -73,7 +74,7 @@ class Figures(NamedTuple):
 
 
 def figures(window: Window, queue: str = "", type: str = "") -> Figures:  # noqa: A002 - as the column is called
-    """Read the metrics of a window that ends now, of a queue, of a type, or of all jobs."""
+    """Read the metrics of all jobs, or of one queue or type, in a window that ends now."""
     backend, span = backends.current(), int(window.span.total_seconds())
     since = begin_of(backend.now(), span) + window.span - window.length
     stretches = of_all = backend.metrics.stretches(span, since)
@@ -100,6 +101,15 @@ def figures(window: Window, queue: str = "", type: str = "") -> Figures:  # noqa
 def depths() -> list[Depth]:
     """Count queued and running jobs by queue and type, up to a cap."""
     return backends.current().metrics.depths()
+
+
+def in_progress(found: Sequence[Depth], in_part: bool, queue: str = "", type: str = "") -> int:  # noqa: A002
+    """Count the running jobs of a queue, of a type, or of all. Depths that are told in part don't have all of them."""
+    if not in_part:
+        return sum(one.in_progress for one in found)
+    queues, types = frozenset({queue} - {""}), frozenset({type} - {""})
+    running = Filter(statuses=frozenset({JobStatus.IN_PROGRESS}), queues=queues, types=types)
+    return backends.current().jobs.count(running, COUNTED_TO)
 
 
 def _count(window: Window) -> int:

@@ -1,24 +1,25 @@
-"""Why a job is not running: from what was read of it, its queue and the workers, in words that all share who tell."""
+"""Why a job is not running: the reasons, in sentences that commands and pages share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
-#: The reasons of a job that nothing holds back: only these depend on how many others come first.
+#: The reasons of a job that waits for its turn. Only these depend on the number of jobs ahead of it.
 ITS_TURN = frozenset({"next", "behind_others", "slots_busy"})
 _ERROR_SHOWN = 300
 
-#: What ``end_reason`` says, for people; what a job says of its own is not among them.
+#: The texts for ``end_reason``. A reason that a handler gave is shown as it is.
 END_REASONS = {
     "attempts used up": _("attempts used up"),
     "not retryable": _("not retryable"),
@@ -36,33 +37,17 @@ END_REASONS = {
     "not relayed": _("not relayed"),
 }
 _PAUSED = {
-    Scope.QUEUE: _("The queue %(name)s is paused since %(when)s"),
-    Scope.TYPE: _("The type %(name)s is paused since %(when)s"),
+    Scope.QUEUE: _("The queue %(name)s has been paused since %(when)s"),
+    Scope.TYPE: _("The type %(name)s has been paused since %(when)s"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """How whoever tells it writes moments, lengths of time and numbers."""
-
-    moment: Callable[[datetime], str]
-    length: Callable[[timedelta], str]
-    ago: Callable[[datetime, datetime], str]
-    number: Callable[[int], str]
-
-    def when(self, value: datetime | None, now: datetime) -> str:
-        """Write a moment and how far it is from now."""
-        return gettext("at an unknown time") if value is None else f"{self.moment(value)} ({self.ago(value, now)})"
-
-    def attempts(self, count: int) -> str:
-        """Write a number of attempts."""
-        return ngettext("%(count)s attempt", "%(count)s attempts", int(count)) % {"count": self.number(count)}
-
-
-@dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason: a stable code, the sentence, the job's last error where it says more, the pause it tells of, and
-    whether the job waits for a person.
+    """One reason: a stable code and a sentence.
+
+    ``error`` is the job's last error, if it says more. ``pause`` is the pause that holds the job back. ``needs_you``
+    says that the job waits for a person.
     """
 
     code: str
@@ -74,7 +59,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What was read at one moment; ``ahead`` counts the due jobs that come first, up to ``cap``."""
+    """The values that were read at one moment. ``ahead`` counts the due jobs that come first, up to ``cap``."""
 
     now: datetime
     job: JobRecord
@@ -87,15 +72,15 @@ class Scene:
 
     @property
     def alive(self) -> list[WorkerRecord]:
-        """The workers heard of lately."""
+        """Return the workers that have reported recently."""
         return [one for one in self.workers if one.is_alive(self.now)]
 
 
 def reasons(scene: Scene, wording: Wording) -> list[Reason]:
-    """Say why, the reason that weighs most first, in the language that is active."""
+    """List the reasons in the active language, the most important first."""
     match scene.job.status:
         case JobStatus.QUEUED | JobStatus.IN_PROGRESS if scene.relays_to and scene.job.lease_until is None:
-            text = gettext("It waits to be relayed to %(database)s, where it is run; it is not run here.")
+            text = gettext("It waits to be relayed to %(database)s. Workers there run it; workers here don't.")
             return [Reason("relayed", text % {"database": scene.relays_to})]
         case JobStatus.IN_PROGRESS:
             return [_running(scene, wording)]
@@ -116,12 +101,12 @@ def _running(scene: Scene, wording: Wording) -> Reason:
     about = {"made": job.attempts, "allowed": job.max_retries, "worker": job.lease_owner}
     if job.lease_until is not None and job.lease_until < now:
         lost = gettext(
-            "Its worker %(worker)s was lost: the lease of attempt %(made)s of %(allowed)s ran out %(ago)s."
+            "Its worker %(worker)s was lost: the lease of attempt %(made)s of %(allowed)s expired %(ago)s."
         ) % {**about, "ago": wording.ago(job.lease_until, now)}
         if scene.alive:
-            back = gettext("A live worker takes it back within its next sweep.")
+            back = gettext("A live worker will recover the job within a minute.")
             return Reason("lease_expired", f"{lost} {back}")
-        nobody = gettext("No worker is up to take it back.")
+        nobody = gettext("No worker is up that could recover the job.")
         return Reason("lease_expired", f"{lost} {nobody}", needs_you=True)
     text = gettext("It is running: attempt %(made)s of %(allowed)s, on %(worker)s, since %(when)s.") % {
         **about,
@@ -142,7 +127,7 @@ def _failed(scene: Scene, wording: Wording) -> Reason:
             text = gettext("It expired before it ran, %(when)s.") % {"when": when}
         case other:
             reason = other or gettext("no reason is known")
-            text = gettext("It was stopped (%(reason)s), %(when)s.") % {"reason": reason, "when": when}
+            text = gettext("It was cancelled (%(reason)s), %(when)s.") % {"reason": reason, "when": when}
     return Reason("failed", text, error=_last_error(job), needs_you=True)
 
 
@@ -150,12 +135,12 @@ def _dead(scene: Scene, wording: Wording) -> Reason:
     job = scene.job
     about = {"when": wording.when(job.completed_at, scene.now), "attempts": wording.attempts(job.attempts)}
     if job.end_reason:
-        text = gettext("It is a dead letter since %(when)s, after %(attempts)s (%(reason)s).") % {
+        text = gettext("It has been a dead letter since %(when)s, after %(attempts)s (%(reason)s).") % {
             **about,
             "reason": END_REASONS.get(job.end_reason, job.end_reason),
         }
     else:
-        text = gettext("It is a dead letter since %(when)s, after %(attempts)s.") % about
+        text = gettext("It has been a dead letter since %(when)s, after %(attempts)s.") % about
     return Reason("dead_letter", text, error=_last_error(job), needs_you=True)
 
 
@@ -185,7 +170,7 @@ def _too_early(scene: Scene, wording: Wording) -> list[Reason]:
 
 
 def _nobody(scene: Scene, wording: Wording) -> list[Reason]:
-    """Say that no worker takes such jobs; each step asks fewer workers than the one before."""
+    """Check that a worker takes such jobs. Each step looks at fewer workers than the one before."""
     job, alive = scene.job, scene.alive
     if not alive:
         return [Reason("no_worker", _none_up(len(scene.workers), wording), needs_you=True)]
@@ -209,7 +194,11 @@ def _nobody(scene: Scene, wording: Wording) -> list[Reason]:
         )
         return [Reason("type_not_served", text % {"type": job.type}, needs_you=True)]
     if not any(one.takes(job.queue, job.type) for one in knowing):
-        return [Reason("workers_stopping", gettext("The workers that could run it are stopping."), needs_you=True)]
+        return [
+            Reason(
+                "workers_stopping", gettext("The workers that could run the job are quiet or stopping."), needs_you=True
+            )
+        ]
     return []
 
 
@@ -217,7 +206,9 @@ def _none_up(silent: int, wording: Wording) -> str:
     if not silent:
         return gettext("No worker is up.")
     text = ngettext(
-        "No worker is up; %(count)s worker fell silent.", "No worker is up; %(count)s workers fell silent.", silent
+        "No worker is up. %(count)s worker stopped reporting.",
+        "No worker is up. %(count)s workers stopped reporting.",
+        silent,
     )
     return text % {"count": wording.number(silent)}
 
@@ -240,7 +231,7 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
 
 
 def _behind(scene: Scene, wording: Wording) -> str:
-    """Return how many come first, as the end of a sentence."""
+    """Write how many jobs come first, as the end of a sentence."""
     if not scene.ahead:
         return ""
     if scene.ahead >= scene.cap:

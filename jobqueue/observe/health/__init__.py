@@ -1,24 +1,28 @@
 """The evaluation of what is wrong with the queue, for commands, the dashboard and monitors.
 
-A command or page makes a ``Reading`` of what it has read, and words the findings in its own way.
+``look`` reads everything that is judged, ``findings`` judges it, and ``sentence`` and ``advice`` put it into words.
 """
 
 from __future__ import annotations
 
-from jobqueue.observe.health.evaluation import OLD, RELAYED_WITHIN, findings
-from jobqueue.observe.health.finding import Cause, Finding, Level, Place
-from jobqueue.observe.health.reading import QueueState, Reading, exact, queue_states
+from jobqueue.observe.health.evaluation import findings, level_of
+from jobqueue.observe.health.finding import Cause, Failures, Finding, Level, Place
+from jobqueue.observe.health.observation import look
+from jobqueue.observe.health.reading import QueueState, Reading, queue_states
+from jobqueue.observe.health.sentences import advice, sentence
 
 __all__ = [
-    "OLD",
-    "RELAYED_WITHIN",
     "Cause",
+    "Failures",
     "Finding",
     "Level",
     "Place",
     "QueueState",
     "Reading",
-    "exact",
+    "advice",
     "findings",
+    "level_of",
+    "look",
     "queue_states",
+    "sentence",
 ]

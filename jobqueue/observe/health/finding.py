@@ -1,9 +1,9 @@
-"""Findings: each has a level, a cause, the queues and types that it concerns, and the page that shows more."""
+"""Findings: each has a level, a cause, the things that it concerns, and the page that shows more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 
@@ -22,36 +22,74 @@ class Level(IntEnum):
 
 
 class Cause(StrEnum):
-    """The cause of a finding. The values are stable codes. Those about workers are the codes of ``observe.reasons``."""
+    """The cause of a finding, the gravest first. The values are stable codes.
 
-    QUEUE_FULL = "queue_full"
+    The codes about workers are also those of ``observe.reasons``.
+    """
+
     NO_WORKER = "no_worker"
-    JOB_LEFT_OUT = "job_left_out"
-    TYPE_NOT_SERVED = "type_not_served"
-    WORKERS_STOPPING = "workers_stopping"
-    QUEUE_NOT_SERVED = "queue_not_served"
-    TYPE_UNKNOWN = "type_unknown"
     RELAY_LOST = "relay_lost"
     RELAY_IDLE = "relay_idle"
-    PAUSED = "paused"
+    JOB_LEFT_OUT = "job_left_out"
+    QUEUE_FULL = "queue_full"
+    FAILING = "failing"
+    QUEUE_NOT_SERVED = "queue_not_served"
+    TYPE_NOT_SERVED = "type_not_served"
+    WORKERS_STOPPING = "workers_stopping"
+    HELD_BY_DEAD = "held_by_dead"
+    WORKER_SILENT = "worker_silent"
+    QUEUE_STALLED = "queue_stalled"
+    PAUSE_FORGOTTEN = "pause_forgotten"
+    PROGRESS_STUCK = "progress_stuck"
+    TENANT_FLOOD = "tenant_flood"
+    DIED_LATELY = "died_lately"
+    SNAPSHOT_HELD = "snapshot_held"
+    LOG_LARGE = "log_large"
+    CLOCKS_APART = "clocks_apart"
+    TYPE_UNKNOWN = "type_unknown"
     OVERDUE = "overdue"
+    PAUSED = "paused"
+    DEAD_LETTERS = "dead_letters"
 
 
 class Place(StrEnum):
-    """The page that shows more. For queued jobs, it is narrowed to the finding's queues and types."""
+    """The page that shows more. A list of jobs is narrowed to the finding's queues, types and tenant."""
 
     QUEUED_JOBS = "queued_jobs"
+    RUNNING_JOBS = "running_jobs"
+    DEAD_LETTERS = "dead_letters"
     JOB = "job"
     WORKERS = "workers"
     QUEUES = "queues"
+    DASHBOARD = "dashboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How many of the attempts in a window failed, and which share usually does."""
+
+    failed: int
+    attempts: int
+    window: timedelta
+    usual: float
+
+    @property
+    def share(self) -> float:
+        """Return the share of attempts that failed."""
+        return self.failed / self.attempts if self.attempts else 0.0
+
+
+NO_FAILURES = Failures(0, 0, timedelta(0), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem.
+    """One problem, or several of one cause, which ``parts`` lists.
 
-    ``waiting`` and ``due`` count its jobs. If ``is_capped`` is true, there are more. ``since`` is when it began, if
-    known. ``reason`` comes from an operator, a worker or the database.
+    ``jobs`` counts its jobs; if ``is_capped``, there are more. ``due`` and ``held`` count those that are due and those
+    that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
+    known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
+    worker or the database.
     """
 
     level: Level
@@ -61,8 +99,49 @@ class Finding:
     types: tuple[str, ...] = ()
     job: str = ""
     worker: str = ""
-    waiting: int = 0
+    tenant: str = ""
+    jobs: int = 0
     due: int = 0
+    held: int = 0
+    dead: int = 0
+    dead_rows: int = 0
     is_capped: bool = False
+    capacity: int = 0
+    log_size: int = 0
+    share: float = 0.0
+    failures: Failures = NO_FAILURES
     since: datetime | None = None
+    length: timedelta = timedelta(0)
     reason: str = ""
+    parts: tuple[Finding, ...] = ()
+
+
+#: The page that shows several jobs, where one has a page of its own.
+_OF_ALL = {Cause.JOB_LEFT_OUT: Place.WORKERS, Cause.PROGRESS_STUCK: Place.RUNNING_JOBS}
+
+
+def summed_up(parts: tuple[Finding, ...]) -> Finding:
+    """Make one finding of several with the same cause. The worst comes first."""
+    worst = sorted(parts, key=lambda one: -one.level)
+    if len(worst) == 1:
+        return worst[0]
+    moments = [one.since for one in worst if one.since]
+    return Finding(
+        level=worst[0].level,
+        cause=worst[0].cause,
+        place=_OF_ALL.get(worst[0].cause, worst[0].place),
+        queues=_names(worst, "queues"),
+        types=_names(worst, "types"),
+        jobs=sum(one.jobs for one in worst),
+        due=sum(one.due for one in worst),
+        held=sum(one.held for one in worst),
+        dead=sum(one.dead for one in worst),
+        is_capped=any(one.is_capped for one in worst),
+        since=min(moments, default=None),
+        length=max(one.length for one in worst),
+        parts=tuple(worst),
+    )
+
+
+def _names(parts: list[Finding], kind: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in parts for name in getattr(one, kind)))
