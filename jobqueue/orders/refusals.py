@@ -22,7 +22,7 @@ from jobqueue.records import Ground, Refusal
 
 WORDS = {
     Ground.MISSING: _("does not exist"),
-    Ground.NOT_RETRIABLE: _("is %(status)s; only failed jobs and dead letters are retried"),
+    Ground.NOT_RETRIABLE: _("is %(status)s; only cancelled jobs and dead letters are retried"),
     Ground.KEY_IS_HELD: _("a newer job holds its unique key %(key)r"),
     Ground.NOT_QUEUED: _("is %(status)s; only queued jobs can be changed"),
     Ground.HAS_ENDED: _("is %(status)s already"),

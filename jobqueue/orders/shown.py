@@ -9,6 +9,7 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length
 
 from jobqueue import conf, foreign_json
+from jobqueue.backends.sql.filters import last_class
 from jobqueue.models import Job
 from jobqueue.policy.redaction import hides, redact_text
 from jobqueue.records import Filter, is_place
@@ -24,6 +25,7 @@ def texts_of(asked: Filter) -> Iterator[Any]:
     """List the expressions whose texts must be checked. Most payload paths are judged by their names alone."""
     if asked.error:
         yield Left("error", MESSAGE_LIMIT)
+        yield last_class()
     if _paths(asked):
         yield Cast("payload", TextField())
 
@@ -36,8 +38,10 @@ def is_checked(asked: Filter) -> bool:
 def is_shown(asked: Filter, texts: Iterable[str | None]) -> bool:
     """Return whether a match is visible after redaction, given the texts that ``texts_of`` lists."""
     found = iter(texts)
-    if asked.error and asked.error.lower() not in redact_text(next(found) or "").lower():
-        return False
+    if asked.error:
+        error, error_class = redact_text(next(found) or ""), next(found) or ""
+        if asked.error.lower() not in error.lower() and asked.error.lower() not in error_class.lower():
+            return False
     if not (paths := _paths(asked)):
         return True
     payload = foreign_json.read(next(found) or "")

@@ -45,8 +45,8 @@ RETRY = VerbText(
     ),
     success=lambda count: ngettext("%(count)d job is queued again.", "%(count)d jobs are queued again.", count),
     log_entry=_("Retried"),
-    not_eligible=_("only failed jobs and dead letters can be retried"),
-    not_default=_("they were stopped on purpose; filter by this status to include them"),
+    not_eligible=_("only cancelled jobs and dead letters can be retried"),
+    not_default=_("they were cancelled on purpose; filter by this status to include them"),
 )
 
 RUN_NOW = VerbText(
@@ -103,8 +103,8 @@ CANCEL = VerbText(
     label=pgettext_lazy("verb", "Cancel"),
     question=lambda count: ngettext("Cancel %(shown)s job", "Cancel %(shown)s jobs", count),
     effect=lambda count: ngettext(
-        "%(shown)s job will end as failed; if it is running, it is asked to stop.",
-        "%(shown)s jobs will end as failed; those that are running are asked to stop.",
+        "%(shown)s job will be cancelled; if it is running, it is asked to stop.",
+        "%(shown)s jobs will be cancelled; those that are running are asked to stop.",
         count,
     ),
     success=lambda count: ngettext(

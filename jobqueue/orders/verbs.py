@@ -12,13 +12,13 @@ from django.utils.translation import gettext
 from jobqueue import control
 from jobqueue.models import Job
 from jobqueue.orders import verb_text
-from jobqueue.orders.order import Order
+from jobqueue.orders.instruction import Instruction
 from jobqueue.orders.verb_text import VerbText
 from jobqueue.records import Filter, Handled
 from jobqueue.states import JobStatus, Move, sources
 
 
-def _nothing_to_skip(_job: Job, _order: Order, _now: datetime) -> None:
+def _nothing_to_skip(_job: Job, _instruction: Instruction, _now: datetime) -> None:
     return None
 
 
@@ -33,10 +33,10 @@ class Verb:
     eligible_statuses: frozenset[JobStatus]
     #: Those it takes where a filter names no status.
     default_statuses: frozenset[JobStatus]
-    #: Carries an order out on the jobs with these ids. Retried jobs become due after the given time.
-    act: Callable[[Sequence[str], Order, timedelta], Handled]
-    #: Says why an order would change nothing about an eligible job.
-    why_skip: Callable[[Job, Order, datetime], str | None] = _nothing_to_skip
+    #: Carries an instruction out on the jobs with these ids. Retried jobs become due after the given time.
+    act: Callable[[Sequence[str], Instruction, timedelta], Handled]
+    #: Says why an instruction would change nothing about an eligible job.
+    why_skip: Callable[[Job, Instruction, datetime], str | None] = _nothing_to_skip
     #: Whether a job's own page asks first. Lists always ask.
     asks_first: bool = True
     #: Whether the jobs are gone afterwards.
@@ -58,48 +58,48 @@ class Verb:
         """Narrow a filter to the statuses that the verb takes. There must be at least one."""
         return replace(wanted, statuses=self.statuses_in(wanted))
 
-    def log_message(self, order: Order) -> str:
+    def log_message(self, instruction: Instruction) -> str:
         """Word an order for the log."""
-        values = {"at": order.scheduled_at, "priority": order.priority, "queue": order.queue}
+        values = {"at": instruction.scheduled_at, "priority": instruction.priority, "queue": instruction.queue}
         entry = str(self.text.log_entry) % {name: "" if value is None else f"{value}" for name, value in values.items()}
-        return f"{entry}: {order.why}" if order.why else f"{entry}."
+        return f"{entry}: {instruction.why}" if instruction.why else f"{entry}."
 
 
-def _retry(ids: Sequence[str], order: Order, after: timedelta) -> Handled:
-    return control.retry(ids, every=order.every, after=after)
+def _retry(ids: Sequence[str], instruction: Instruction, after: timedelta) -> Handled:
+    return control.retry(ids, every=instruction.every, after=after)
 
 
-def _amend(ids: Sequence[str], order: Order, _after: timedelta) -> Handled:
-    return control.amend(ids, order.amendment)
+def _amend(ids: Sequence[str], instruction: Instruction, _after: timedelta) -> Handled:
+    return control.amend(ids, instruction.amendment)
 
 
-def _cancel(ids: Sequence[str], _order: Order, _after: timedelta) -> Handled:
+def _cancel(ids: Sequence[str], _instruction: Instruction, _after: timedelta) -> Handled:
     return control.cancel(ids)
 
 
-def _purge(ids: Sequence[str], _order: Order, _after: timedelta) -> Handled:
+def _purge(ids: Sequence[str], _instruction: Instruction, _after: timedelta) -> Handled:
     return control.purge(ids)
 
 
-def _is_due(job: Job, _order: Order, now: datetime) -> str | None:
+def _is_due(job: Job, _instruction: Instruction, now: datetime) -> str | None:
     # Making it due now would put it behind all jobs that became due since.
     is_due = job.status == JobStatus.QUEUED and job.scheduled_at <= now
     return gettext("is already due") if is_due else None
 
 
-def _has_time(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("is already scheduled for that time") if job.scheduled_at == order.scheduled_at else None
+def _has_time(job: Job, instruction: Instruction, _now: datetime) -> str | None:
+    return gettext("is already scheduled for that time") if job.scheduled_at == instruction.scheduled_at else None
 
 
-def _has_priority(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("already has that priority") if job.priority == order.priority else None
+def _has_priority(job: Job, instruction: Instruction, _now: datetime) -> str | None:
+    return gettext("already has that priority") if job.priority == instruction.priority else None
 
 
-def _has_queue(job: Job, order: Order, _now: datetime) -> str | None:
-    return gettext("is already in that queue") if job.queue == order.queue else None
+def _has_queue(job: Job, instruction: Instruction, _now: datetime) -> str | None:
+    return gettext("is already in that queue") if job.queue == instruction.queue else None
 
 
-def _was_asked_to_stop(job: Job, _order: Order, _now: datetime) -> str | None:
+def _was_asked_to_stop(job: Job, _instruction: Instruction, _now: datetime) -> str | None:
     was_asked = job.status == JobStatus.IN_PROGRESS and job.cancel_requested_at is not None
     return gettext("was already asked to stop") if was_asked else None
 
@@ -108,7 +108,7 @@ def _amending(
     name: str,
     permission: str,
     text: VerbText,
-    why_skip: Callable[[Job, Order, datetime], str | None],
+    why_skip: Callable[[Job, Instruction, datetime], str | None],
     *,
     asks_first: bool = True,
 ) -> Verb:

@@ -1,4 +1,4 @@
-"""One order: what to do, who asked for it, and why. Pure data, stored in a job's payload."""
+"""The instruction of an order: what to do, who wants it, and why."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from jobqueue.handlers.options import NAME_LENGTH, REASON_LENGTH
 from jobqueue.records import Amendment
 
-#: The type of the jobs that carry large orders out.
+#: The type of the jobs that carry out orders.
 TYPE = "jobqueue.operate"
 #: A thousand a second. Anything faster is as good as all at once.
 MOST_PER_MINUTE = 60_000
 _MINUTE = timedelta(minutes=1)
 
 
-class Order(BaseModel):
+class Instruction(BaseModel):
     """What an operator wants to do to jobs. Only the fields that the verb takes are set.
 
     ``of_staff`` says whether the user was staff when the order was given. Only then must they still be staff later:
