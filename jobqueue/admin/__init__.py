@@ -7,5 +7,6 @@ from jobqueue.admin.lists.dead_letters import DeadLetterAdmin
 from jobqueue.admin.lists.jobs import JobAdmin
 from jobqueue.admin.operations.queues import QueueAdmin
 from jobqueue.admin.operations.workers import WorkerAdmin
+from jobqueue.admin.orders.orders import OrderAdmin
 
-__all__ = ["DashboardAdmin", "DeadLetterAdmin", "JobAdmin", "QueueAdmin", "WorkerAdmin"]
+__all__ = ["DashboardAdmin", "DeadLetterAdmin", "JobAdmin", "OrderAdmin", "QueueAdmin", "WorkerAdmin"]

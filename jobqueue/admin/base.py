@@ -23,8 +23,11 @@ from jobqueue.records import Scope
 #: From Django 6.1 on, breadcrumbs are a list.
 TRAIL_IS_LIST = django.VERSION >= (6, 1)
 
+#: Shows beside the app's name how much needs attention.
+ATTENTION = forms.Script("jobqueue/attention.js", defer=True)
+BADGE = forms.Media(js=[ATTENTION])  # type: ignore[list-item]
 #: Without the media of Django's own pages, which have scripts for forms and actions.
-LOOKS = forms.Media(css={"all": ("jobqueue/admin.css", "jobqueue/charts.css", "jobqueue/operations.css")})
+LOOKS = forms.Media(css={"all": ("jobqueue/admin.css", "jobqueue/charts.css", "jobqueue/operations.css")}) + BADGE
 
 Trail = Sequence[tuple[str, str]]
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext, ngettext, npgettext
 
 from jobqueue.clock import SYSTEM
 from jobqueue.observe.terminal_safe import harmless
+from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_beginning, redact_text
 from jobqueue.states import JobStatus
 
@@ -145,3 +146,7 @@ def first_line(text: str | None) -> str:
     """Return the first line of an error. The whole text is redacted first: a secret may span lines."""
     lines = redact_text(text or "").strip().splitlines()
     return lines[0] if lines else ""
+
+
+#: How sentences are written on pages.
+WORDING = Wording(exactly, length, ago, lambda count: number_format(count, force_grouping=True))

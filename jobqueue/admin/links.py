@@ -7,9 +7,16 @@ from urllib.parse import urlencode
 
 from django.contrib.admin.utils import quote
 from django.urls import NoReverseMatch, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from jobqueue.admin.search.query import spelled
 from jobqueue.records import Filter
+
+
+def within_site(stored: str, otherwise: str = "") -> str:
+    """Return a stored address if it is one of this site. Another program may have stored any other, even a script."""
+    is_here = stored.startswith("/") and stored.isprintable() and url_has_allowed_host_and_scheme(stored, None)
+    return stored if is_here else otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,9 @@ class Links:
 
     def dead_letters(self, wanted: Filter) -> str:
         return self._to("deadletter_changelist", q=spelled(wanted))
+
+    def order(self, order_id: str) -> str:
+        return self._to("order_change", order_id)
 
     def worker(self, owner: str) -> str:
         return self._to("worker_change", owner)

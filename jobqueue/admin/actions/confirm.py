@@ -1,108 +1,83 @@
-"""The confirmation of a verb: how many jobs it affects, and whether the user agreed to that many."""
+"""The words of the question before an order: which jobs it changes, and which it leaves alone and why."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from django.core import signing
-from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.utils.text import get_text_list
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from jobqueue.admin.base import counted
-from jobqueue.admin.search import results
-from jobqueue.admin.search.results import CAP
-from jobqueue.control import BATCH
-from jobqueue.errors import InvalidOption
+from jobqueue.admin.search.query import spelled
+from jobqueue.models import Order
 from jobqueue.models.job import STATUS_LABELS
-from jobqueue.orders import Verb
+from jobqueue.orders import VERBS, Verb
 from jobqueue.records import Filter, filter_from_json, filter_to_json
 from jobqueue.states import JobStatus
-
-_SALT = "jobqueue.admin.actions.confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedJobs:
-    """The number of jobs that a verb affects, by status, and which it leaves alone and why.
+    """The jobs of an order, by status, and which are left alone and why."""
 
-    ``part`` says that only a part of the table was searched, so that there may be more.
-    """
-
-    found: Counter[str]
-    left: Sequence[tuple[str, str]]
-    part: bool = False
-
-    @property
-    def expected(self) -> int:
-        """The number that the user agrees to. One more than the cap stands for any larger number."""
-        return min(self.found.total(), CAP + 1)
-
-    @property
-    def is_large(self) -> bool:
-        """Return whether they are too many for one request."""
-        return self.part or self.expected > min(BATCH, CAP)
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is certainly nothing to do."""
-        return not self.expected and not self.part
-
-    @property
-    def shown(self) -> str:
-        """The formatted number, with a plus sign if there may be more."""
-        return counted(min(self.expected, CAP), self.part or self.expected > CAP)
-
-    @property
-    def by_status(self) -> list[tuple[Any, str]]:
-        return [
-            (label, counted(min(self.found[status], CAP), self.found[status] > CAP))
-            for status, label in STATUS_LABELS
-            if self.found[status]
-        ]
+    total: int
+    by_status: list[tuple[Any, str]]
+    left: list[tuple[str, str]]
+    #: The query that finds them; empty if the jobs were selected one by one.
+    query: str
 
 
-def affected_rows(verb: Verb, statuses: Sequence[str]) -> AffectedJobs:
-    """Count the jobs that a user selected."""
-    found = Counter(statuses)
-    left = Counter({status: count for status, count in found.items() if not verb.accepts(status)})
-    words = [f"{label} ({left[status]})" for status, label in STATUS_LABELS if left[status]]
-    return AffectedJobs(
-        found - left, [(get_text_list(words, gettext("and")), str(verb.text.not_eligible))] if words else []
-    )
+def affected_by(order: Order) -> AffectedJobs:
+    """Describe the jobs of a counted order."""
+    found = order.account["found"]
+    by_status = [(label, counted(found[status])) for status, label in STATUS_LABELS if found.get(status)]
+    return AffectedJobs(order.total, by_status, _left(order), "" if order.is_selection else query_of(order))
 
 
-def affected_by_filter(verb: Verb, wanted: Filter) -> AffectedJobs:
-    """Count the jobs that match a filter, each status up to the cap. Jobs left alone are not counted."""
-    taken = verb.statuses_in(wanted)
-    counts = {status: results.counted(replace(wanted, statuses=frozenset({status}))) for status in sorted(taken)}
-    found = Counter({status.value: one.found + one.more for status, one in counts.items()})
-    named = wanted.statuses or frozenset(JobStatus)
-    left = [
+def query_of(order: Order) -> str:
+    """Write the filter of an order as a query, with the statuses that its verb takes."""
+    return spelled(VERBS[order.verb].narrowed(filter_from_json(order.wanted)))
+
+
+def asked(order: Order) -> str:
+    """Word an order, without a question mark: "Purge 3 jobs"."""
+    return VERBS[order.verb].text.question(order.total) % {"count": order.total, "shown": counted(order.total)}
+
+
+def effect(order: Order) -> str:
+    """Say what will happen to the jobs."""
+    return VERBS[order.verb].text.effect(order.total) % {"count": order.total, "shown": counted(order.total)}
+
+
+def _left(order: Order) -> list[tuple[str, str]]:
+    verb = VERBS[order.verb]
+    found = _of_selection(order, verb) if order.is_selection else _of_filter(filter_from_json(order.wanted), verb)
+    return [(labels, why) for labels, why in found if labels]
+
+
+def _of_selection(order: Order, verb: Verb) -> list[tuple[str, str]]:
+    left, gone = order.account["left"], order.account["gone"]
+    words = [f"{label} ({left[status]})" for status, label in STATUS_LABELS if left.get(status)]
+    missing = ngettext("%(count)d job", "%(count)d jobs", len(gone)) % {"count": len(gone)} if gone else ""
+    return [
+        (get_text_list(words, gettext("and")), str(verb.text.not_eligible)),
+        (missing, gettext("gone or no longer in this list")),
+    ]
+
+
+def _of_filter(wanted: Filter, verb: Verb) -> list[tuple[str, str]]:
+    named, taken = wanted.statuses or frozenset(JobStatus), verb.statuses_in(wanted)
+    return [
         (_labels(named - verb.eligible_statuses), str(verb.text.not_eligible)),
         (_labels((named & verb.eligible_statuses) - taken), str(verb.text.not_default)),
     ]
-    return AffectedJobs(
-        found, [(labels, why) for labels, why in left if labels], any(one.is_part for one in counts.values())
-    )
 
 
 def _labels(statuses: frozenset[JobStatus]) -> str:
     return get_text_list([str(label) for status, label in STATUS_LABELS if status in statuses], gettext("and"))
-
-
-def agreed(request: HttpRequest, affected: AffectedJobs) -> bool:
-    """Return whether the user agreed to at least as many jobs as there are now."""
-    expected = request.POST.get("expected", "")
-    agreed_to = (
-        int(expected) if expected.isdecimal() and len(expected) < 10 else 0
-    )  # int() is slow for very many digits
-    return is_answer(request) and affected.expected <= agreed_to
 
 
 def is_answer(request: HttpRequest) -> bool:
@@ -113,17 +88,3 @@ def is_answer(request: HttpRequest) -> bool:
 def holds_nul(wanted: Filter) -> bool:
     """Return whether a filter contains a NUL, which Postgres rejects."""
     return "\\u0000" in json.dumps(filter_to_json(wanted))
-
-
-def sealed(wanted: Filter, back: str) -> str:
-    """Sign a filter and the URL to return to, for a hidden field of the form."""
-    return signing.dumps([filter_to_json(wanted), back], salt=_SALT, compress=True)
-
-
-def unsealed(text: str) -> tuple[Filter, str]:
-    """Read what ``sealed`` signed. Raises BadRequest."""
-    try:
-        wanted, back = signing.loads(text, salt=_SALT)
-        return filter_from_json(wanted), str(back)
-    except (signing.BadSignature, InvalidOption) as error:
-        raise BadRequest("The form does not say which jobs are meant.") from error

@@ -58,7 +58,7 @@ class EditablePayload:
 def editable_payload(job: Job) -> EditablePayload:
     """Read the payload of a job. Raises NotEdited with the reason if it can't be edited."""
     if not VERBS["retry"].accepts(job.status):
-        raise NotEdited(gettext("Only the payload of failed jobs and dead letters can be edited."))
+        raise NotEdited(gettext("Only the payload of cancelled jobs and dead letters can be edited."))
     if job.type not in registry.names:
         told = gettext("This release has no handler for the type %(type)s, so its payloads can't be checked.")
         raise NotEdited(told % {"type": job.type})
@@ -115,7 +115,7 @@ class PayloadForm(ReasonForm):
     def clean_payload(self) -> str:
         text: str = self.cleaned_data["payload"]
         try:
-            self.whole = restored(_read(text), self.subject.payload)
+            self.whole = restored(read_json(text), self.subject.payload)
             self.stored = foreign_json.read(self.subject.kind.payload.dump_edited(self.whole))
         except NotRestored as error:
             raise ValidationError(str(error)) from error
@@ -128,7 +128,7 @@ class PayloadForm(ReasonForm):
         return text
 
 
-def _read(text: str) -> Any:
+def read_json(text: str) -> Any:
     """Read JSON that a person wrote. Raises ValidationError with the place of a mistake."""
 
     def refuse(constant: str) -> NoReturn:
@@ -207,7 +207,8 @@ class EditPayload(ActionsMixin):
         try:
             with together():
                 handled = control.retry_edited(job.pk, form.whole, seen=job.updated_at)
-                log(request.user.pk, [job] if handled.done else [], f"{message}: {why}" if why else f"{message}.")
+                if handled.done:
+                    log(request.user.pk, job, f"{message}: {why}" if why else f"{message}.")
         except (JobQueueError, ValueError) as error:
             messages.error(request, redact_text(error_told(error), secret_values(form.whole)))
             return HttpResponseRedirect(self._address("change", job.pk))

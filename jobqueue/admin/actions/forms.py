@@ -1,4 +1,4 @@
-"""The forms of the verbs, and the orders made from them."""
+"""The forms of the verbs, and the instructions made from them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,12 +20,17 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption
 from jobqueue.handlers.options import NAME_LENGTH, REASON_LENGTH, UNSEEN, in_utc
 from jobqueue.handlers.options import name as check_name
-from jobqueue.orders import Order, Verb
-from jobqueue.orders.order import MOST_PER_MINUTE
+from jobqueue.models import Order
+from jobqueue.orders import VERBS, Instruction, Verb
+from jobqueue.orders.instruction import MOST_PER_MINUTE
 
 _UNITS = {"minutes": (60, _("minutes")), "hours": (3_600, _("hours")), "days": (86_400, _("days"))}
 #: Ten years in days, the limit of every duration.
 _MOST_UNITS = 3_650
+#: From more jobs on, whoever deletes them types their number.
+TYPED_ABOVE = 1_000
+#: What may separate the digits of a number, in any language.
+_SEPARATORS = " ,.'_\u2019\u00a0\u202f"
 
 
 class ReasonForm(forms.Form):
@@ -46,10 +52,11 @@ class ReasonForm(forms.Form):
         "priority",
         "queue",
         "why",
+        "number",
     )
 
     def values(self) -> dict[str, Any]:
-        """Return the values for an order."""
+        """Return the values for an instruction."""
         return {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
 
 
@@ -62,7 +69,8 @@ class RetryForm(ReasonForm):
         min_value=1,
         max_value=MOST_PER_MINUTE,
         help_text=_(
-            "Leave it empty to retry all at once. Otherwise the jobs become due one after another at this pace."
+            "Leave the field empty to retry all jobs at once. Otherwise the jobs become due one after another at "
+            "this pace."
         ),
     )
 
@@ -129,7 +137,7 @@ class MoveForm(ReasonForm):
         label=_("Queue"),
         max_length=NAME_LENGTH,
         widget=forms.TextInput(attrs={"class": "vTextField", "list": "jq-queues", "autocomplete": "off"}),
-        help_text=_("Only workers that serve all queues or this one take jobs from it."),
+        help_text=_("Only workers that serve all queues or this queue will take the jobs."),
     )
 
     def clean_queue(self) -> str:
@@ -137,7 +145,9 @@ class MoveForm(ReasonForm):
         try:
             check_name("queue", given)
         except InvalidOption as error:
-            raise ValidationError(gettext("Use only letters, digits and the characters _ . : / @ - in it.")) from error
+            raise ValidationError(
+                gettext("Use only letters, digits and the characters _ . : / @ - in the name.")
+            ) from error
         return given
 
 
@@ -149,17 +159,48 @@ FORMS: dict[str, type[ReasonForm]] = {
 }
 
 
-def form_of(verb: Verb, request: HttpRequest, *, answered: bool) -> ReasonForm:
-    """Make the form of a verb, bound to the request if that is an answer."""
-    return FORMS.get(verb.name, ReasonForm)(request.POST if answered else None)
+class NumberMixin(forms.Form):
+    """The number of jobs, typed in, before many of them are deleted."""
+
+    number = forms.CharField(
+        label=_("Number of jobs"), max_length=20, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, *args: Any, total: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.total = total
+        shown = number_format(total, force_grouping=True)
+        self.fields["number"].help_text = gettext("Type %(number)s to confirm.") % {"number": shown}
+
+    def clean_number(self) -> str:
+        given: str = self.cleaned_data["number"]
+        if "".join(letter for letter in given if letter not in _SEPARATORS) != str(self.total):
+            raise ValidationError(gettext("This is not the number of jobs."))
+        return ""
 
 
-def order_of(verb: Verb, request: HttpRequest, form: ReasonForm) -> Order:
-    """Make an order from a valid form."""
+class LargePurgeForm(NumberMixin, ReasonForm):
+    """The reason and the number of jobs."""
+
+
+def form_of(order: Order, data: QueryDict | None, why: str = "") -> ReasonForm:
+    """Make the form of an order's question, bound to an answer if there is one."""
+    if VERBS[order.verb].deletes and order.total > TYPED_ABOVE:
+        return LargePurgeForm(data, initial={"why": why}, total=order.total)
+    return form_of_verb(VERBS[order.verb], data, why)
+
+
+def form_of_verb(verb: Verb, data: QueryDict | None, why: str = "") -> ReasonForm:
+    """Make the form of a verb that is carried out on one job."""
+    return FORMS.get(verb.name, ReasonForm)(data, initial={"why": why})
+
+
+def instruction(verb: Verb, request: HttpRequest, form: ReasonForm | None = None) -> Instruction:
+    """Make an instruction from a valid form, or one without values for a question."""
     user = request.user
     who: dict[str, Any] = {
         "user_id": str(user.pk),
         "user_name": user.get_username(),
         "of_staff": bool(getattr(user, "is_staff", False)),
     }
-    return Order(verb=verb.name, **who, **form.values())
+    return Instruction(verb=verb.name, **who, **(form.values() if form else {}))

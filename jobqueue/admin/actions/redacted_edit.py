@@ -26,7 +26,9 @@ def restored(written: Any, original: Any) -> Any:
     """
     whole = _restored(written, redact_data(original), original, "")
     if not _same(redact_data(whole), redact_data(written)):
-        raise NotRestored(gettext("A hidden value would become visible. Leave it under its name, which hides it."))
+        raise NotRestored(
+            gettext("A hidden value would become visible. Leave the value under its name, which hides it.")
+        )
     return whole
 
 

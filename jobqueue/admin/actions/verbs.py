@@ -1,45 +1,65 @@
-"""The execution of a verb in a request, in batches, with messages about the outcome."""
+"""The execution of a verb in a request, with messages about the outcome."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 
-from jobqueue.control import BATCH
+from jobqueue.backends import current
 from jobqueue.errors import JobQueueError
-from jobqueue.models import Job
-from jobqueue.orders import VERBS, Order, Verb, carry_out, error_told, predicate
-from jobqueue.records import Handled, Refusal
+from jobqueue.models import Job, Order
+from jobqueue.models.order import OPEN, OrderState
+from jobqueue.orders import VERBS, Instruction, Verb, carry_out, error_told, log, predicate, together
+from jobqueue.orders.execution import close, next_batch, outcome
+from jobqueue.records import Refusal
 
-__all__ = ["VERBS", "Verb", "execute", "tell_gone", "tell_left_alone"]
+__all__ = ["VERBS", "Verb", "act_on_one", "perform", "tell_gone", "tell_left_alone"]
 
 REASONS_SHOWN = 5
 IDS_SHOWN = 3
 
 
-def execute(
-    request: HttpRequest,
-    order: Order,
-    ids: Sequence[str],
-    gone: Sequence[str] = (),
-    spared: Callable[[Job], str | None] = lambda _job: None,
-) -> Handled:
-    """Carry an order out on jobs, and add messages. ``gone`` are selected jobs that the list no longer has."""
-    done: list[str] = []
-    refused = list(map(_gone, gone))
+def act_on_one(request: HttpRequest, instruction: Instruction, job: Job) -> None:
+    """Carry an instruction out on one job, log it with the job, and add messages."""
+    verb = VERBS[instruction.verb]
     try:
-        for start in range(0, len(ids), BATCH):
-            handled = carry_out(order, ids[start : start + BATCH], after=start * order.every, spared=spared)
-            done += handled.done
-            refused += handled.refused
+        with together():
+            handled = carry_out(instruction, [job.pk])
+            if handled.done:
+                log(instruction.user_id, job, verb.log_message(instruction), deleted=verb.deletes)
     except JobQueueError as error:
         messages.error(request, error_told(error))
-    _tell(request, VERBS[order.verb], len(done), refused)
-    return Handled(tuple(done), tuple(refused))
+    else:
+        _tell(request, verb, len(handled.done), handled.refused)
+
+
+def perform(request: HttpRequest, order: Order, page: str) -> None:
+    """Carry a confirmed order out in the request, and add messages, with a link to the order's page."""
+    try:
+        while order.state in OPEN:
+            order = next_batch(order.pk)
+    except JobQueueError as error:
+        messages.error(request, error_told(error))
+        with suppress(JobQueueError), current().atomic_attempt():
+            close(order, OrderState.STOPPED, error_told(error))
+    verb = VERBS[order.verb]
+    if order.done:
+        told = verb.text.success(order.done) % {"count": order.done}
+        messages.success(request, format_html('{} <a href="{}">{}</a>', told, page, gettext("Show the order")))
+    for words in left_alone(order):
+        messages.warning(request, words)
+
+
+def left_alone(order: Order) -> list[str]:
+    """Say which jobs an order left alone, by reason."""
+    found = outcome(order)["reasons"]
+    return _reasons_told([(one["reason"], one["count"], one["ids"]) for one in found])
 
 
 def tell_gone(request: HttpRequest, verb: Verb, job_id: str) -> None:
@@ -62,14 +82,21 @@ def tell_left_alone(request: HttpRequest, refused: Sequence[Refusal]) -> None:
     by_reason: dict[str, list[str]] = defaultdict(list)
     for refusal in refused:
         by_reason[predicate(refusal)].append(refusal.id)
-    for reason, ids in list(by_reason.items())[:REASONS_SHOWN]:
+    for words in _reasons_told([(reason, len(ids), ids) for reason, ids in by_reason.items()]):
+        messages.warning(request, words)
+
+
+def _reasons_told(reasons: Sequence[tuple[str, int, Sequence[str]]]) -> list[str]:
+    told = []
+    for reason, count, ids in reasons[:REASONS_SHOWN]:
         left = ngettext(
             "%(count)d job was left alone: it %(why)s (%(ids)s).",
             "Each of %(count)d jobs was left alone: it %(why)s (%(ids)s).",
-            len(ids),
+            count,
         )
-        some = ", ".join(ids[:IDS_SHOWN]) + (", …" if len(ids) > IDS_SHOWN else "")
-        messages.warning(request, left % {"count": len(ids), "why": reason, "ids": some})
-    if (more := len(by_reason) - REASONS_SHOWN) > 0:
+        some = ", ".join(ids[:IDS_SHOWN]) + (", …" if count > IDS_SHOWN else "")
+        told.append(left % {"count": count, "why": reason, "ids": some})
+    if (more := len(reasons) - REASONS_SHOWN) > 0:
         others = ngettext("%(count)d more reason is not shown.", "%(count)d more reasons are not shown.", more)
-        messages.warning(request, others % {"count": more})
+        told.append(others % {"count": more})
+    return told

@@ -7,38 +7,34 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.forms import Media, Script
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_safe
 
-from jobqueue.admin.base import LOOKS, PageAdmin, address, page
-from jobqueue.admin.dashboard import scales
+from jobqueue.admin import live
+from jobqueue.admin.base import address, counted, page
 from jobqueue.admin.dashboard.panels import WINDOW_LABELS, panels
 from jobqueue.admin.dashboard.snapshot import Asked, Snapshot, look
 from jobqueue.admin.search.query import spelled
+from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Dashboard
+from jobqueue.observe import health
 from jobqueue.observe.metrics import WINDOWS
 from jobqueue.records import Filter
+from jobqueue.relay.outbox import waiting_in
 from jobqueue.states import JobStatus
 
 #: The models with lists of jobs.
 LISTS = ("job", "deadletter")
-#: The interval, in seconds, at which an open page asks for changes.
-EVERY = 5
 
 
 @admin.register(Dashboard)
-class DashboardAdmin(PageAdmin):
+class DashboardAdmin(live.LivePageAdmin):
     """The dashboard, in place of a change list."""
-
-    @property
-    def media(self) -> Media:
-        return LOOKS + Media(js=[Script("jobqueue/dashboard.js", defer=True)])  # type: ignore[list-item]
 
     def get_urls(self) -> list[URLPattern]:
         # Only these: there are no rows to show, add or delete.
@@ -46,6 +42,7 @@ class DashboardAdmin(PageAdmin):
         return [
             path("", view(self.changelist_view), name=f"{name}_changelist"),
             path("live/", view(self.live_view), name=f"{name}_live"),
+            path("attention/", view(self.attention_view), name=f"{name}_attention"),
         ]
 
     @method_decorator(require_safe)
@@ -60,13 +57,18 @@ class DashboardAdmin(PageAdmin):
         """Return the panels that have changed. The page sends the digests of those that it has."""
         self.require(request)
         seen = look(Asked.of(request.GET))
-        known = request.GET.get("known", "").split(",")
-        changed = {
-            panel.name: {"digest": panel.digest, "html": panel.body}
-            for panel in panels(seen, self._address)
-            if panel.digest not in known
-        }
-        return JsonResponse({"at": _time(seen), "parts": changed}, headers={"Cache-Control": "no-store"})
+        return live.changes(request, seen.now, panels(seen, self._address))
+
+    @method_decorator(require_safe)
+    def attention_view(self, request: HttpRequest) -> HttpResponse:
+        """Return how many problems need attention, for the badge beside the app's name."""
+        self.require(request)
+        backend = current()
+        found = health.findings(health.look(backend, waiting_in(backend)))
+        count = sum(one.level > health.Level.NOTICE for one in found)
+        text = ngettext("%(count)s problem needs attention", "%(count)s problems need attention", count)
+        answer = {"count": count, "text": text % {"count": counted(count)}}
+        return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
     def board(self, request: HttpRequest) -> dict[str, Any]:
         """Return the context of the page."""
@@ -83,10 +85,7 @@ class DashboardAdmin(PageAdmin):
                 (name, label, getattr(asked, name), _names(name, seen))
                 for name, label in (("type", gettext("Type")), ("queue", gettext("Queue")))
             ],
-            "live": f"{address(self, 'live')}?{asked.query}",
-            "reload": f"?{asked.query}",
-            "every": EVERY,
-            "at": _time(seen),
+            **live.frame(f"{address(self, 'live')}?{asked.query}", f"?{asked.query}", seen.now),
         }
 
     def _address(self, model: str, **names: str) -> str:
@@ -95,15 +94,25 @@ class DashboardAdmin(PageAdmin):
             there = reverse(f"admin:{self.opts.app_label}_{model}_changelist", current_app=self.admin_site.name)
         except NoReverseMatch:
             return ""
+        names = {name: value for name, value in names.items() if value}
         query = {"q": spelled(_filter(**names))} if model in LISTS and names else names
+        if model == "deadletter" and set(names) == {"type"}:
+            query = {"of": names["type"]}  # by error
         # Other programs may have stored text that has no UTF-8.
         return f"{there}?{urlencode(query, errors='replace')}" if query else there
 
 
-def _filter(status: str = "", type: str = "", queue: str = "", id: str = "") -> Filter:  # noqa: A002 - columns
+def _filter(  # named as the columns are
+    *,
+    status: str = "",
+    type: str = "",  # noqa: A002
+    queue: str = "",
+    id: str = "",  # noqa: A002
+    tenant: str = "",
+) -> Filter:
     statuses = frozenset({JobStatus(status)}) if status else frozenset()
     types, queues, ids = (frozenset({one} - {""}) for one in (type, queue, id))
-    return Filter(statuses=statuses, types=types, queues=queues, ids=ids)
+    return Filter(statuses=statuses, types=types, queues=queues, ids=ids, tenant=tenant or None)
 
 
 def _names(column: str, seen: Snapshot) -> list[str]:
@@ -115,7 +124,3 @@ def _names(column: str, seen: Snapshot) -> list[str]:
     past = {"type": seen.figures.by_type, "queue": seen.figures.by_queue}[column]
     met = [*(getattr(depth, column) for depth in seen.depths), *(share.name for share in past)]
     return sorted({*of_code[column], *met, getattr(seen.asked, column)} - {""})
-
-
-def _time(seen: Snapshot) -> str:
-    return f"{scales.here(seen.now):%H:%M:%S}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
-from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,19 +15,17 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.admin import display
+from jobqueue.admin import display, live
 from jobqueue.admin.base import counted
 from jobqueue.admin.dashboard import scales
 from jobqueue.admin.dashboard.charts import NOTHING, Chart, Series, areas, bars, lines
 from jobqueue.admin.dashboard.snapshot import Snapshot
 from jobqueue.admin.dashboard.warnings import Address, warnings
-from jobqueue.admin.search.results import CAP
 from jobqueue.observe.metrics import Point, Times
-from jobqueue.records import Depth, Share
+from jobqueue.records import COUNTED_TO, Depth, Share
 from jobqueue.states import JobStatus
 
-#: The limits of the lists, which must not push the rest off the page.
-FINDINGS_SHOWN = 20
+#: The limit of a table, which must not push the rest off the page.
 ROWS_SHOWN = 50
 
 #: How attempts end, the best first. The bars are stacked in this order.
@@ -36,7 +33,7 @@ OUTCOMES = (
     ("completed", pgettext_lazy("how attempts ended", "completed")),
     ("retried", pgettext_lazy("how attempts ended", "retried")),
     ("dead_lettered", pgettext_lazy("how attempts ended", "dead letters")),
-    ("stopped", pgettext_lazy("how attempts ended", "stopped")),
+    ("stopped", pgettext_lazy("how attempts ended", "cancelled")),
     ("lost", pgettext_lazy("how attempts ended", "lost")),
 )
 WINDOW_LABELS = {"hour": _("Last hour"), "day": _("Last day"), "week": _("Last week")}
@@ -56,7 +53,7 @@ class Panel(NamedTuple):
     @property
     def digest(self) -> str:
         """A hash of the markup."""
-        return blake2b(self.body.encode(), digest_size=8).hexdigest()
+        return live.digest(self.body)
 
 
 class Tile(NamedTuple):
@@ -79,10 +76,9 @@ class ShareRow(NamedTuple):
 def panels(seen: Snapshot, address: Address) -> tuple[Panel, ...]:
     """Make all panels, in the order of the page."""
     found = warnings(seen.health, address)
-    shown, more = found[:FINDINGS_SHOWN], max(len(found) - FINDINGS_SHOWN, 0)
     of_window = str(WINDOW_LABELS[seen.asked.window.name])
     return (
-        Panel("findings", gettext("Needs attention"), _rendered("findings", findings=shown, more=more), is_wide=True),
+        Panel("findings", gettext("Needs attention"), _rendered("findings", findings=found), is_wide=True),
         Panel("now", gettext("Now"), _rendered("tiles", tiles=_now(seen, address)), is_wide=True),
         Panel("window", of_window, _rendered("tiles", tiles=_past(seen)), is_wide=True),
         *_charts(seen),
@@ -105,9 +101,9 @@ def _now(seen: Snapshot, address: Address) -> Iterator[Tile]:
     jobs = {status: address("job", status=status.value, **seen.asked.names) for status in JobStatus}
     yield Tile(gettext("Queued"), counted(queued, seen.capped), note, jobs[JobStatus.QUEUED])
     yield Tile(gettext("Oldest due job"), NOTHING if seen.oldest is None else display.length(seen.oldest))
-    running = counted(sum(one.in_progress for one in seen.depths), seen.groups_left_out)
+    running = counted(seen.in_progress, seen.in_progress >= COUNTED_TO)
     yield Tile(gettext("In progress"), running, "", jobs[JobStatus.IN_PROGRESS])
-    dead = counted(min(seen.dead_letters, CAP), seen.dead_letters > CAP)
+    dead = counted(seen.dead_letters, seen.is_dead_capped)
     yield Tile(gettext("Dead letters"), dead, "", address("deadletter", **seen.asked.names))
     slots, busy = sum(one.slots for one in seen.alive), sum(one.busy for one in seen.alive)
     note = gettext("%(busy)s of %(slots)s slots busy") % {"busy": counted(busy), "slots": counted(slots)}

@@ -1,4 +1,4 @@
-"""What the dashboard shows, read at one moment: what waits and who works now, and what happened in a window of time."""
+"""The snapshot: what the dashboard shows, read at one moment."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from django.http import QueryDict
 from jobqueue.admin.search.results import CAP
 from jobqueue.backends import current
 from jobqueue.handlers.options import NAME_LENGTH
+from jobqueue.observe import health
 from jobqueue.observe.health import Reading
-from jobqueue.observe.metrics import WINDOWS, Figures, Window, depths, figures
-from jobqueue.records import Depth, Filter, PauseRecord, Scope, WorkerRecord
-from jobqueue.records.metric import MOST_GROUPS
+from jobqueue.observe.metrics import WINDOWS, Figures, Window, figures, in_progress
+from jobqueue.records import Depth, Filter, WorkerRecord
 from jobqueue.relay.outbox import waiting_in
 from jobqueue.states import JobStatus
 
 
 class Asked(NamedTuple):
-    """What an address asks for: how far back, and of which queue and type; an empty name is all of them."""
+    """The window, queue and type in a URL. An empty name stands for all."""
 
     window: Window
     queue: str = ""
@@ -30,86 +30,87 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, query: QueryDict) -> Asked:
-        """Read what an address asks for; of a window that does not exist it gets the first."""
+        """Read the query of a URL. An unknown window becomes the first one."""
         window = WINDOWS.get(query.get("window", ""), next(iter(WINDOWS.values())))
         return cls(window, _name(query.get("queue", "")), _name(query.get("type", "")))
 
     @property
     def names(self) -> dict[str, str]:
-        """The names that were asked for."""
+        """Return the names that narrow the page."""
         return {name: value for name, value in (("type", self.type), ("queue", self.queue)) if value}
 
     @property
     def query(self) -> str:
-        """The same as an address asks for it."""
+        """Return the query of a URL."""
         return urlencode({"window": self.window.name, **self.names})
 
 
 def _name(given: str) -> str:
-    # Postgres has no text with a NUL, and no name has one: with another sign in its place it finds what it should.
+    # Postgres rejects text with a NUL, and no name has one.
     return given.strip()[:NAME_LENGTH].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was read; the depths and the workers are those that what was asked for has to do with."""
+    """The values that were read, narrowed to the queue and type in the URL."""
 
     asked: Asked
-    now: datetime
-    depths: Sequence[Depth]
-    groups_left_out: bool
+    health: Reading
+    in_progress: int
     dead_letters: int
+    is_dead_capped: bool
     workers: Sequence[WorkerRecord]
     figures: Figures
-    health: Reading
+
+    @property
+    def now(self) -> datetime:
+        """Return when the values were read."""
+        return self.health.now
+
+    @property
+    def depths(self) -> Sequence[Depth]:
+        """Return what waits and runs, by queue and type."""
+        return self.health.depths
 
     @property
     def alive(self) -> list[WorkerRecord]:
-        """The workers heard of lately."""
-        return [one for one in self.workers if one.is_alive(self.now)]
+        """Return the workers that are alive."""
+        return [one for one in self.workers if self.health.is_alive(one)]
 
     @property
     def capped(self) -> bool:
         """Return whether more is queued than was counted."""
-        return self.groups_left_out or any(one.capped for one in self.depths)
+        return self.health.in_part or any(one.capped for one in self.depths)
 
     @property
     def oldest(self) -> timedelta | None:
-        """How long the oldest due job has waited."""
+        """Return how long the oldest due job has waited."""
         moments = [one.oldest_due_at for one in self.depths if one.oldest_due_at]
         return max(self.now - min(moments), timedelta(0)) if moments else None
 
 
 def look(asked: Asked) -> Snapshot:
-    """Read everything; with as many questions however much there is."""
+    """Read everything. The number of queries doesn't depend on the number of rows."""
     backend = current()
-    every, now, workers = depths(), backend.now(), backend.workers.all()
-    in_part = len(every) >= MOST_GROUPS
-    wanted = [one for one in every if asked.queue in ("", one.queue) and asked.type in ("", one.type)]
+    seen = health.look(backend, waiting_in(backend)).narrowed(asked.queue, asked.type)
+    dead_letters, is_dead_capped = _dead_letters(seen, asked)
     return Snapshot(
         asked=asked,
-        now=now,
-        depths=wanted,
-        groups_left_out=in_part,
-        dead_letters=backend.jobs.count(_dead_letters(asked), CAP + 1),
-        workers=[one for one in workers if one.serves(asked.queue or None, asked.type or None)],
+        health=seen,
+        in_progress=in_progress(seen.depths, seen.in_part, asked.queue, asked.type),
+        dead_letters=dead_letters,
+        is_dead_capped=is_dead_capped,
+        workers=[one for one in seen.workers if one.serves(asked.queue or None, asked.type or None)],
         figures=figures(asked.window, asked.queue, asked.type),
-        # All workers: that none of them serves what was asked for does not mean that none is up.
-        health=Reading(
-            now=now,
-            depths=wanted,
-            pauses=[one for one in backend.operator.pauses() if _concerns(one, asked)],
-            workers=workers,
-            in_part=in_part,
-            outbox=waiting_in(backend),
-        ),
     )
 
 
-def _dead_letters(asked: Asked) -> Filter:
+def _dead_letters(seen: Reading, asked: Asked) -> tuple[int, bool]:
+    """Return how many dead letters were counted, and whether there are more."""
+    if not seen.dead_in_part:
+        return sum(one.count for one in seen.dead_letters), any(one.capped for one in seen.dead_letters)
+    # The queue or type in the URL may be among those that weren't counted.
     queues, types = frozenset({asked.queue} - {""}), frozenset({asked.type} - {""})
-    return Filter(statuses=frozenset({JobStatus.DEAD_LETTER}), queues=queues, types=types)
-
-
-def _concerns(pause: PauseRecord, asked: Asked) -> bool:
-    return {Scope.QUEUE: asked.queue, Scope.TYPE: asked.type}[pause.scope] in ("", pause.name)
+    wanted = Filter(statuses=frozenset({JobStatus.DEAD_LETTER}), queues=queues, types=types)
+    found = current().jobs.count(wanted, CAP + 1)
+    return min(found, CAP), found > CAP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
 from jobqueue.admin import display
-from jobqueue.admin.job import history, timeline
+from jobqueue.admin.job import elsewhere, history, timeline
 from jobqueue.admin.job.json_tree import read, tree
 from jobqueue.admin.job.progress import bar, percent
 from jobqueue.admin.job.relatives import children_of, parent_of
@@ -40,7 +40,7 @@ SAID = {
     JobStatus.QUEUED: _("The job is queued."),
     JobStatus.IN_PROGRESS: _("The job is running."),
     JobStatus.COMPLETED: _("The job has completed."),
-    JobStatus.FAILED: _("The job was stopped."),
+    JobStatus.FAILED: _("The job was cancelled."),
     JobStatus.DEAD_LETTER: _("The job is a dead letter: it was given up."),
 }
 
@@ -123,12 +123,15 @@ class Detail:
             others = {key: value for key, value in others.items() if key != "first"}
         return tree(others, gettext("Context")) if others else ""
 
-    def parts(self, verbs: Sequence[Any], edit_address: str, seen: str = "") -> dict[str, SafeString]:
-        """Render the parts, without the timeline if ``seen`` is its current token."""
+    def parts(self, verbs: Sequence[Any], addresses: Mapping[str, str], seen: str = "") -> dict[str, SafeString]:
+        """Render the parts, without the timeline if ``seen`` is its current token.
+
+        ``addresses`` are those of the forms for an edited retry (``edit``) and for a new job (``again``), or empty.
+        """
         token = self.token  # first, so that a change made meanwhile leads to a new timeline next time
         contexts: dict[str, Callable[[], dict[str, Any]]] = {
             "summary": lambda: {"rows": self._summary()},
-            "verbs": lambda: {"verbs": verbs, "edit_address": edit_address},
+            "verbs": lambda: {"verbs": verbs, "addresses": addresses},
             "why": self._why,
             "progress": self._progress,
             "timeline": self._timeline,
@@ -141,11 +144,10 @@ class Detail:
 
     def _summary(self) -> list[tuple[str, str, Any]]:
         job = self.job
-        mono = '<span class="jq-mono">{}</span>'
         rows = [
             ("status", gettext("Status"), self._status()),
-            ("type", gettext("Type"), format_html(mono, one_line(job.type))),
-            ("queue", gettext("Queue"), format_html(mono, one_line(job.queue))),
+            ("type", gettext("Type"), _named(job.type, self.links.jobs(Filter(types=frozenset({job.type}))))),
+            ("queue", gettext("Queue"), _named(job.queue, self.links.jobs(Filter(queues=frozenset({job.queue}))))),
             ("attempts", gettext("Attempts"), self._attempts()),
             (
                 "age",
@@ -158,9 +160,11 @@ class Detail:
             took = display.took(job.started_at, end)
             rows.append(("duration", gettext("Duration"), took))
         if job.lease_owner:
-            rows.append(("worker", gettext("Worker"), self._worker(job.lease_owner)))
+            rows.append(("worker", gettext("Worker"), _named(job.lease_owner, self.links.worker(job.lease_owner))))
         if job.tenant:
-            rows.append(("tenant", gettext("Tenant"), one_line(job.tenant)))
+            rows.append(("tenant", gettext("Tenant"), _named(job.tenant, self.links.jobs(Filter(tenant=job.tenant)))))
+        if outward := elsewhere.elsewhere(job, lambda: self.context, self.links.site):
+            rows.append(("elsewhere", gettext("Elsewhere"), elsewhere.drawn(outward)))
         return rows
 
     def _status(self) -> SafeString:
@@ -172,17 +176,10 @@ class Detail:
     def _attempts(self) -> str:
         return gettext("%(made)d of %(allowed)d") % {"made": self.job.attempts, "allowed": self.job.max_retries}
 
-    def _worker(self, owner: str) -> SafeString:
-        name = one_line(owner)
-        address = self.links.worker(owner)
-        if not address:
-            return format_html('<span class="jq-mono">{}</span>', name)
-        return format_html('<a class="jq-mono" href="{}">{}</a>', address, name)
-
     def _why(self) -> dict[str, Any]:
         job = self.job
         # While the job goes on, its errors are in the timeline, which isn't rendered every second.
-        error = job.error if job.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER) else ""
+        error = history.last_error(job) if job.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER) else ""
         return {
             "is_waiting": job.status == JobStatus.QUEUED,
             "reasons": why(job, self.now, self.links),
@@ -231,6 +228,14 @@ class Detail:
         # Before the end, a stored result belongs to an attempt that didn't count.
         value = self.value("result") if self.is_over else None
         return {"result": "" if value is None else tree(value, gettext("Result"))}
+
+
+def _named(name: str, address: str) -> SafeString:
+    """Show an identifier, with a link if the site has the page."""
+    shown = one_line(name)
+    if not address:
+        return format_html('<span class="jq-mono">{}</span>', shown)
+    return format_html('<a class="jq-mono" href="{}">{}</a>', address, shown)
 
 
 def _drawn(part: str, context: dict[str, Any]) -> SafeString:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -14,7 +15,9 @@ from django.utils.safestring import SafeString
 
 from jobqueue import conf
 from jobqueue.admin import display
-from jobqueue.models import Attempt, Job
+from jobqueue.admin.job import ordered
+from jobqueue.durations import LONGEST_DURATION
+from jobqueue.models import Attempt, Job, Order
 from jobqueue.observe.terminal_safe import harmless
 from jobqueue.policy.redaction import redact_beginning, redact_end
 from jobqueue.records import Ending
@@ -41,7 +44,10 @@ _LOST = frozenset({Ending.CRASHED.value, Ending.LEASE_LOST.value})
 
 @dataclass(frozen=True, slots=True)
 class EndedAttempt:
-    """One unsuccessful attempt, redacted. If ``may_repeat``, the next attempt may have the same number."""
+    """One unsuccessful attempt, redacted. If ``may_repeat``, the next attempt may have the same number.
+
+    ``began_at`` is ``None`` if it is unknown, or not before the end.
+    """
 
     key: str
     fence: int
@@ -55,6 +61,7 @@ class EndedAttempt:
     traceback: str
     traceback_is_all: bool
     took: str
+    began_at: datetime | None
     ended_at: datetime
 
 
@@ -66,6 +73,8 @@ class OperatorAction:
     who: str
     words: str
     done_at: datetime
+    #: The id of the order that it was part of.
+    order: str = ""
 
     @property
     def when(self) -> SafeString:
@@ -100,16 +109,25 @@ class Past:
 def past_of(job: Job, secrets: Secrets) -> Past:
     """Read the past of a job. ``secrets`` is only called if there is a text to redact: it may be slow."""
     attempts, more_attempts = _attempts(job, secrets)
-    actions = _actions(job, secrets, ACTIONS_SHOWN, LOG_LOOKED_AT)
+    actions = _with_orders(job, secrets, ACTIONS_SHOWN, _actions(job, secrets, ACTIONS_SHOWN, LOG_LOOKED_AT))
     # Other programs may store the last error without a history.
     lone = display.clean(job.error, secrets()) if job.error and not attempts else ""
     return Past(attempts, more_attempts, actions.found[::-1], actions.older is not None, lone)
 
 
 def mark(job: Job) -> tuple[object, ...]:
-    """Values that change when the past grows: the keys of the newest attempt and of the newest log entry."""
+    """Values that change when the past grows: the keys of the newest attempt, order and log entry."""
     newest = _rows(job).values_list("pk", flat=True).first()
-    return newest, LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return newest, ordered.newest(job), LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first()
+
+
+def last_error(job: Job) -> str:
+    """Return the last error of a job that ended, with its class if the attempt's history has one."""
+    error: str = job.error or ""
+    last = _rows(job).values_list("error_class", "message").first()
+    if last is None or not last[0] or last[1] != error:
+        return error
+    return f"{last[0]}: {error}"
 
 
 def _rows(job: Job) -> QuerySet[Attempt]:
@@ -143,13 +161,44 @@ def _ended(row: Attempt, secrets: Secrets, room: int) -> EndedAttempt:
         traceback=harmless(traceback if all_of_traceback else f"…{traceback}"),
         traceback_is_all=all_of_traceback,
         took=display.duration(row.duration),
+        began_at=_began(row),
         ended_at=row.ended_at,
     )
 
 
+def _began(row: Attempt) -> datetime | None:
+    """Return when an attempt began. Other programs may have written anything as its duration."""
+    if row.duration is None or not 0 <= row.duration <= LONGEST_DURATION.total_seconds():
+        return None
+    try:
+        return row.ended_at - timedelta(seconds=row.duration)
+    except OverflowError:
+        return None
+
+
 def history_of(job: Job, secrets: Secrets, below: int | None) -> ActionPage:
     """Read a page of what operators did to a job: the newest entries, or those with keys below ``below``."""
-    return _actions(job, secrets, HISTORY_SHOWN, HISTORY_LOOKED_AT, below)
+    page = _actions(job, secrets, HISTORY_SHOWN, HISTORY_LOOKED_AT, below)
+    return page if below is not None else _with_orders(job, secrets, HISTORY_SHOWN, page)
+
+
+def _with_orders(job: Job, secrets: Secrets, most: int, page: ActionPage) -> ActionPage:
+    """Add the newest orders that changed a job to the first page of its log."""
+    found = ordered.orders_of(job, most)
+    known = tuple(secrets()) if found else ()
+    actions = sorted([*page.found, *(_ordered(one, known) for one in found)], key=attrgetter("done_at"), reverse=True)
+    return replace(page, found=tuple(actions))
+
+
+def _ordered(order: Order, secrets: tuple[str, ...]) -> OperatorAction:
+    who, words = ordered.who_and_what(order)
+    return OperatorAction(
+        key=f"order-{order.pk}",
+        who=display.clean(who),
+        words=display.clean(words, secrets),
+        done_at=order.given_at or order.asked_at,
+        order=order.pk,
+    )
 
 
 def _actions(job: Job, secrets: Secrets, most: int, looked_at: int, below: int | None = None) -> ActionPage:

@@ -47,7 +47,7 @@ def read(text: str) -> Any:
 def tree(value: Any, label: str) -> SafeString:
     """Render a value that ``read`` decoded; ``label`` names it for screen readers."""
     if isinstance(value, Unreadable):
-        words = gettext("This can't be shown: it is nested too deeply, or is not JSON.")
+        words = gettext("This value can't be shown, because it is nested too deeply or is not JSON.")
         return format_html('<p class="jq-quiet">{}</p>', words)
     return format_html(
         '<div class="jq-json"><p class="jq-json-tools"><button type="button" class="jq-copy" data-jq-copy '

@@ -12,20 +12,25 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from jobqueue.admin import display
-from jobqueue.admin.actions.edit_payload import EditPayload
+from jobqueue.admin.actions.enqueue import Enqueue
 from jobqueue.admin.actions.verbs import Verb
-from jobqueue.admin.base import LOOKS, breadcrumb, page
+from jobqueue.admin.base import ATTENTION, LOOKS, breadcrumb, page
 from jobqueue.admin.job import raw_row
 from jobqueue.admin.job.detail import Detail
 from jobqueue.admin.job.history import history_of
+from jobqueue.admin.links import Links
 from jobqueue.models import Job
 
-OF_JOB = Media(css={"all": ["jobqueue/job.css"]}, js=[Script("jobqueue/job.js", defer=True)])  # type: ignore[list-item]
+# Not a sum of media: Django compares their scripts by address, which settings may not have yet when this is loaded.
+OF_JOB = Media(
+    css={"all": ["jobqueue/job.css"]},
+    js=[ATTENTION, Script("jobqueue/job.js", defer=True)],  # type: ignore[list-item]
+)
 #: Longer than any key of the log.
 MOST_DIGITS = 19
 
 
-class JobPage(EditPayload):
+class JobPage(Enqueue):
     """An admin with a page for each job."""
 
     change_form_template = "jobqueue/admin/job.html"
@@ -54,12 +59,12 @@ class JobPage(EditPayload):
     ) -> HttpResponse:
         if obj is not None:
             detail = Detail(obj, self.admin_site.name)
-            verbs, edit_address = self._offered(request, obj), self.edit_address(request, obj)
+            verbs, addresses = self._offered(request, obj), self._addresses(request, obj)
             context |= {
                 "media": context["media"] + OF_JOB,
                 "verbs": verbs,
-                "edit_address": edit_address,
-                "parts": detail.parts(verbs, edit_address),
+                "addresses": addresses,
+                "parts": detail.parts(verbs, addresses),
                 "payloads": detail.payloads(),
                 "live": "" if detail.is_over else self._address("live", obj.pk),
             }
@@ -79,9 +84,11 @@ class JobPage(EditPayload):
         seen = int(below) if below.isascii() and below.isdecimal() and len(below) < MOST_DIGITS else None
         actions = history_of(job, lambda: Detail(job, self.admin_site.name).secrets, seen)
         trail = [breadcrumb(self), (self._address("change", job.pk), str(job))]
+        links = Links(self.admin_site.name)
         context = {
             "media": LOOKS,
             "actions": actions,
+            "rows": [(one, links.order(one.order) if one.order else "") for one in actions.found],
             "back_to": actions.back_to and display.exactly(actions.back_to),
             "is_first": seen is None,
             **(extra_context or {}),
@@ -98,9 +105,12 @@ class JobPage(EditPayload):
         if job is None:
             return _answer({"gone": gettext("This job is gone.")}, status=404)
         detail = Detail(job, self.admin_site.name)
-        parts = detail.parts(self._offered(request, job), self.edit_address(request, job), request.GET.get("token", ""))
+        parts = detail.parts(self._offered(request, job), self._addresses(request, job), request.GET.get("token", ""))
         known = {"status": job.status, "said": detail.said, "is_over": detail.is_over, "token": detail.token}
         return _answer({**known, "parts": parts})
+
+    def _addresses(self, request: HttpRequest, job: Job) -> dict[str, str]:
+        return {"edit": self.edit_address(request, job), "again": self.again_address(request, job)}
 
     def _offered(self, request: HttpRequest, job: Job) -> list[tuple[Verb, str]]:
         return [(verb, self._address(verb.name, job.pk)) for verb in self.verbs_for(request, job)]

@@ -1,4 +1,4 @@
-"""Restarts of a job's attempts that the admin's log doesn't have, inferred from the attempts' numbers."""
+"""What the numbers of a job's attempts tell: restarts that the admin's log doesn't have, and attempts not counted."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ def restarts(job: Job, past: Past) -> Iterator[EndedAttempt]:
     for ended, (number, until) in zip(past.attempts, [*following, *_next(job, past)], strict=False):
         least = ended.number if ended.may_repeat else ended.number + 1
         if number < least and not _is_logged(past, ended.ended_at, until):
+            yield ended
+
+
+def uncounted(job: Job, past: Past) -> Iterator[EndedAttempt]:
+    """Yield the attempts that were given back, because the next one has the same number."""
+    following = [(one.number, one.ended_at) for one in past.attempts[1:]]
+    after_last = _next(job, past) or [(job.attempts + 1, _STILL)]
+    for ended, (number, until) in zip(past.attempts, [*following, *after_last], strict=False):
+        if ended.may_repeat and number == ended.number and not _is_logged(past, ended.ended_at, until):
             yield ended
 
 

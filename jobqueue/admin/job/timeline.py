@@ -6,7 +6,7 @@ The newest entry is last. It reads like a story, the next attempt is at its end,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from jobqueue.admin import display
 from jobqueue.admin.job.history import EndedAttempt, Past
-from jobqueue.admin.job.restarts import restarts
+from jobqueue.admin.job.restarts import restarts, uncounted
 from jobqueue.admin.links import Links
 from jobqueue.models import Job
 from jobqueue.observe.reasons import END_REASONS
@@ -62,14 +62,15 @@ class TimelineEntry:
 def told(job: Job, past: Past, about: Mapping[str, Any], links: Links) -> list[TimelineEntry]:
     """List what happened; ``about`` is the job's context, redacted."""
     happened = [
-        *_attempts(past, links),
-        *_anew(job, past),
-        *_actions(past),
+        *_attempts(job, past, links),
+        *_actions(past, links),
         *_this_attempt(job, past, links),
         *_asked(job),
     ]
     # The first and the last entries are known; those between are sorted by time.
-    happened.sort(key=lambda entry: _place(entry, job))
+    ends = {f"began-{one.fence}": one.ended_at for one in past.attempts}
+    begins = [(entry.at, ends.get(entry.key)) for entry in happened if entry.kind == "in-progress"]
+    happened.sort(key=lambda entry: _place(entry, job, [(job.cancel_requested_at, None), *begins]))
     return [_queued(job, about, links), *_cuts(past), *_lone_error(past), *happened, *_end(job)]
 
 
@@ -86,11 +87,13 @@ def to_come(job: Job, now: datetime) -> TimelineEntry | None:
     return TimelineEntry(key="next", kind="next", sign=SIGNS["next"], title=title, when=display.at(job.scheduled_at))
 
 
-def _place(entry: TimelineEntry, job: Job) -> tuple[datetime, bool]:
+def _place(
+    entry: TimelineEntry, job: Job, outcomes: Sequence[tuple[datetime | None, datetime | None]]
+) -> tuple[datetime, bool]:
+    """Return where an entry stands. ``outcomes`` are what actions led to, each with its own end if it is over."""
     moment, is_action = entry.at or job.created_at, entry.kind == "action"
-    began = job.started_at if job.status in _BEGAN else None
-    for outcome in (job.cancel_requested_at, began) if is_action else ():
-        if outcome and outcome < moment <= outcome + _LOGGED_WITHIN:
+    for outcome, end in outcomes if is_action else ():
+        if outcome and outcome < moment <= outcome + _LOGGED_WITHIN and (end is None or moment < end):
             return outcome, False
     return moment, not is_action
 
@@ -121,8 +124,14 @@ def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
         if value := _fact(about.get(name)):
             yield Fact(label, value, is_name=name == "request_id")
     if trace := _fact(about.get("traceparent")):
-        found = _TRACE.fullmatch(trace)
-        yield Fact(gettext("trace"), found[1] if found else trace, is_name=True)
+        yield Fact(gettext("trace"), trace_of(about) or trace, is_name=True)
+
+
+def trace_of(about: Mapping[str, Any]) -> str:
+    """Return the id of the trace that a context belongs to, or an empty string."""
+    given = about.get("traceparent")
+    found = _TRACE.fullmatch(given) if isinstance(given, str) else None
+    return found[1] if found else ""
 
 
 def _fact(value: Any) -> str:
@@ -144,22 +153,52 @@ def _cuts(past: Past) -> Iterator[TimelineEntry]:
         yield TimelineEntry(key=f"cut-{place}", kind="cut", sign=SIGNS["cut"], title=title)
 
 
-def _attempts(past: Past, links: Links) -> Iterator[TimelineEntry]:
+def _attempts(job: Job, past: Past, links: Links) -> Iterator[TimelineEntry]:
+    """Yield the begin and the end of each attempt, and the restart that followed it if it wasn't logged."""
+    lost = {one.key for one in uncounted(job, past) if not one.given_back}
+    anew = {one.key for one in restarts(job, past)}
+    since = job.created_at
     for one in past.attempts:
-        kind = "back" if one.given_back else "attempt"
-        yield TimelineEntry(
-            key=one.key,
-            kind=kind,
-            sign=SIGNS[kind],
-            title=gettext("Attempt %(number)d: %(ending)s") % {"number": one.number, "ending": one.ending},
-            at=one.ended_at,
-            when=display.at(one.ended_at),
-            facts=tuple(_about(one, links)),
-            error_class=one.error_class,
-            message=one.message,
-            traceback=one.traceback,
-            traceback_is_all=one.traceback_is_all,
-        )
+        # Clocks may disagree, but no attempt begins before the one before it has ended.
+        at = (job.started_at if one.fence == job.fence else None) or one.began_at
+        if at is not None and not (one.fence >= job.fence and job.status in _BEGAN):
+            yield _began(job, one.fence, one.number, min(max(at, since), one.ended_at), _worker(one.owner, links))
+        yield _ended(one, links, is_counted=one.key not in lost)
+        if one.key in anew:
+            yield _restarted(one, past)
+        since = one.ended_at
+
+
+def _began(job: Job, fence: int, number: int, at: datetime, facts: Iterable[Fact]) -> TimelineEntry:
+    return TimelineEntry(
+        key=f"began-{fence}",
+        kind="in-progress",
+        sign=display.SIGNS[JobStatus.IN_PROGRESS],
+        title=gettext("Attempt %(number)d of %(allowed)d began") % {"number": number, "allowed": job.max_retries},
+        at=at,
+        when=display.at(at),
+        facts=tuple(facts),
+    )
+
+
+def _ended(one: EndedAttempt, links: Links, *, is_counted: bool) -> TimelineEntry:
+    kind = "back" if one.given_back else "attempt"
+    title = gettext("Attempt %(number)d: %(ending)s")
+    if not is_counted:
+        title = gettext("Attempt %(number)d, not counted: %(ending)s")
+    return TimelineEntry(
+        key=one.key,
+        kind=kind,
+        sign=SIGNS[kind],
+        title=title % {"number": one.number, "ending": one.ending},
+        at=one.ended_at,
+        when=display.at(one.ended_at),
+        facts=tuple(_about(one, links)),
+        error_class=one.error_class,
+        message=one.message,
+        traceback=one.traceback,
+        traceback_is_all=one.traceback_is_all,
+    )
 
 
 def _lone_error(past: Past) -> Iterator[TimelineEntry]:
@@ -169,27 +208,30 @@ def _lone_error(past: Past) -> Iterator[TimelineEntry]:
 
 
 def _about(one: EndedAttempt, links: Links) -> Iterator[Fact]:
-    if one.owner:
-        yield Fact(gettext("worker"), one_line(one.owner), links.worker(one.owner), True)
+    yield from _worker(one.owner, links)
     if one.took:
         yield Fact("", gettext("after %(took)s") % {"took": one.took})
 
 
-def _anew(job: Job, past: Past) -> Iterator[TimelineEntry]:
-    """Yield retries that weren't logged. They follow an attempt, at an unknown time."""
+def _worker(owner: str | None, links: Links) -> Iterator[Fact]:
+    if owner:
+        yield Fact(gettext("worker"), one_line(owner), links.worker(owner), True)
+
+
+def _restarted(one: EndedAttempt, past: Past) -> TimelineEntry:
+    """Return the entry of a retry that wasn't logged. It followed an attempt, at an unknown time."""
     whence = Fact("", gettext("not in the admin: by a command, by code or by another program"))
-    for one in restarts(job, past):
-        yield TimelineEntry(
-            key=f"anew-{one.fence}",
-            kind="anew",
-            sign=SIGNS["anew"],
-            title=gettext("Retried, with all its attempts"),
-            at=one.ended_at,
-            facts=() if past.more_actions else (whence,),
-        )
+    return TimelineEntry(
+        key=f"anew-{one.fence}",
+        kind="anew",
+        sign=SIGNS["anew"],
+        title=gettext("Retried, with all its attempts"),
+        at=one.ended_at,
+        facts=() if past.more_actions else (whence,),
+    )
 
 
-def _actions(past: Past) -> Iterator[TimelineEntry]:
+def _actions(past: Past, links: Links) -> Iterator[TimelineEntry]:
     for one in past.actions:
         yield TimelineEntry(
             key=one.key,
@@ -199,6 +241,7 @@ def _actions(past: Past) -> Iterator[TimelineEntry]:
             at=one.done_at,
             when=one.when,
             message=one.words,
+            facts=(Fact(gettext("order"), one.order, links.order(one.order), True),) if one.order else (),
         )
 
 
@@ -207,18 +250,9 @@ def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[TimelineEntry]
     has_row = any(one.fence >= job.fence for one in past.attempts)
     if job.started_at is None or (has_row and job.status not in _BEGAN):
         return
-    facts = [Fact(gettext("after waiting"), display.took(_due_since(job, past), job.started_at))]
-    if job.lease_owner:
-        facts.insert(0, Fact(gettext("worker"), one_line(job.lease_owner), links.worker(job.lease_owner), True))
-    yield TimelineEntry(
-        key=f"began-{job.fence}",
-        kind="in-progress",
-        sign=display.SIGNS[JobStatus.IN_PROGRESS],
-        title=gettext("Attempt %(number)d of %(allowed)d began") % {"number": job.attempts, "allowed": job.max_retries},
-        at=job.started_at,
-        when=display.at(job.started_at),
-        facts=tuple(facts),
-    )
+    waited = Fact(gettext("after waiting"), display.took(_due_since(job, past), job.started_at))
+    facts = [*_worker(job.lease_owner, links), waited]
+    yield _began(job, job.fence, job.attempts, job.started_at, facts)
 
 
 def _due_since(job: Job, past: Past) -> datetime:
@@ -266,8 +300,8 @@ def _stopped(reason: str) -> str:
         case "expired":
             return gettext("Expired before it ran")
         case "":
-            return gettext("Stopped")
-    return gettext("Stopped: %(reason)s") % {"reason": one_line(reason)}
+            return gettext("Cancelled")
+    return gettext("Cancelled: %(reason)s") % {"reason": one_line(reason)}
 
 
 def _lengths(job: Job) -> Iterator[Fact]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from jobqueue import conf
@@ -15,7 +14,7 @@ from jobqueue.admin.links import Links
 from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
-from jobqueue.observe.reasons import ITS_TURN, Reason, Scene, Wording, reasons
+from jobqueue.observe.reasons import ITS_TURN, Reason, Scene, reasons
 from jobqueue.observe.terminal_safe import one_line
 from jobqueue.records import JobRecord
 from jobqueue.states import ACTIVE, JobStatus
@@ -23,7 +22,6 @@ from jobqueue.states import ACTIVE, JobStatus
 #: How many jobs ahead of this one are counted, since the page asks every second.
 AHEAD_COUNTED = 1_000
 
-WORDING = Wording(display.exactly, display.length, display.ago, lambda count: number_format(count, force_grouping=True))
 _LOOKED_AT = (
     *("type", "queue", "priority", "scheduled_at", "attempts", "max_retries", "fence", "created_at", "updated_at"),
     *("lease_owner", "lease_until", "started_at", "completed_at", "cancel_requested_at", "end_reason"),
@@ -44,10 +42,10 @@ class LinkedReason:
 def why(job: Job, now: datetime, links: Links) -> list[LinkedReason]:
     """List the reasons, the most important first."""
     scene = _scene(job, now)
-    found = reasons(scene, WORDING)
+    found = reasons(scene, display.WORDING)
     if found[0].code in ITS_TURN:  # only these need the count
         ahead = current().jobs.ahead_of(scene.job, AHEAD_COUNTED)
-        found = reasons(replace(scene, ahead=ahead), WORDING)
+        found = reasons(replace(scene, ahead=ahead), display.WORDING)
     return [_told(one, job, links) for one in found]
 
 

@@ -12,18 +12,29 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import display
 from jobqueue.admin.job.progress import bar, percent
+from jobqueue.admin.links import Links
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.options import Options
 from jobqueue.models import Job
+from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
 
 class Columns:
     """The columns, with further values in small below the main one to leave room for the sidebar."""
 
+    admin_site: admin.AdminSite
+
     @admin.display(description=_("job"), ordering="id")
-    def named(self, job: Job) -> Any:
-        return format_html('<span class="jq-type">{}</span><span class="jq-id">{}</span>', job.type, job.pk)
+    def named(self, job: Any) -> Any:
+        """Show the type and the id, and below them what has no column of its own in a narrow list."""
+        error, name = (
+            display.first_line(job.error_start),
+            '<span class="jq-type">{}</span><span class="jq-id">{}</span>',
+        )
+        small = [("jq-for-place", job.queue), ("jq-for-place", job.tenant), ("jq-for-error", error)]
+        below = format_html_join("", '<span class="jq-small {}">{}</span>', (one for one in small if one[1]))
+        return format_html("{}{}", format_html(name, job.type, job.pk), below)
 
     @admin.display(description=_("status"))
     def shown_status(self, job: Any) -> Any:
@@ -39,9 +50,11 @@ class Columns:
     @admin.display(description=_("queue"))
     def placed(self, job: Job) -> Any:
         """Show the queue, the priority if it isn't the default, and the tenant."""
-        usual = job.priority == Options.priority
+        links, usual = Links(self.admin_site.name), job.priority == Options.priority
         return _over(
-            job.queue, None if usual else gettext("priority %(number)d") % {"number": job.priority}, job.tenant
+            _link(job.queue, links.jobs(Filter(queues=frozenset({job.queue})))),
+            None if usual else gettext("priority %(number)d") % {"number": job.priority},
+            _link(job.tenant, links.jobs(Filter(tenant=job.tenant))) if job.tenant else None,
         )
 
     @admin.display(description=_("age"))
@@ -60,6 +73,10 @@ def _over(value: Any, *below: Any) -> SafeString:
     """Put values in small below another one."""
     small = format_html_join("", '<span class="jq-small">{}</span>', ((one,) for one in below if one))
     return format_html("{}{}", value, small)
+
+
+def _link(name: str, address: str) -> SafeString | str:
+    return format_html('<a href="{}">{}</a>', address, name) if address else name
 
 
 def _took(job: Job) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
@@ -17,10 +18,13 @@ from jobqueue.admin.lists import error_groups
 from jobqueue.admin.lists.filters import CreatedFilter, QueueFilter, TypeFilter
 from jobqueue.admin.lists.jobs import ReadingJobs
 from jobqueue.backends import current
+from jobqueue.handlers.registry import registry
 from jobqueue.models import DeadLetter
-from jobqueue.records import Filter
+from jobqueue.records import ErrorGroup, Filter
 
 _READS = ("GET", "HEAD")
+#: The query of the page of errors. Any other query is the list's.
+_OF_ERRORS = {"of", "text", "order"}
 
 
 @admin.register(DeadLetter)
@@ -36,6 +40,11 @@ class DeadLetterAdmin(ReadingJobs):
         # Before the URLs of a job: a quoted id never contains these underscores.
         own = [
             path("all/", self.admin_site.admin_view(self.all_view), name=f"{self._prefix}_all"),
+            path(
+                "by_error/retry_one/",
+                self.admin_site.admin_view(self.retry_one_view),
+                name=f"{self._prefix}_by_error_retry_one",
+            ),
             path("by_error/", self.admin_site.admin_view(self.group_view), name=f"{self._prefix}_by_error"),
         ]
         own += [
@@ -50,22 +59,37 @@ class DeadLetterAdmin(ReadingJobs):
         return [*own, *super().get_urls()]
 
     @property
+    def list_address(self) -> str:
+        return address(self, "all")
+
+    @property
     def _prefix(self) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}"
 
     # By error
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the errors. A request with a query is redirected to the list."""
+        """Show the errors. A request with the query of a list is redirected to it."""
         if request.method not in _READS:
             return super().changelist_view(request, extra_context)
         if not self.has_view_permission(request):
             raise PermissionDenied
-        if request.GET:
+        if set(request.GET) - _OF_ERRORS:
             return HttpResponseRedirect(f"{address(self, 'all')}?{request.GET.urlencode()}")
-        found, more = error_groups.all_shown(self)
+        wanted = error_groups.asked(request.GET)
+        found, more = error_groups.all_shown(self, wanted)
         title = gettext("Dead letters by error")
-        context = {"found": found, "more": more, "media": LOOKS, **self._both()}
+        context = {
+            "found": found,
+            "more": more,
+            "wanted": wanted,
+            "types": sorted({*registry.names, wanted.type, *(one.type for one in found)} - {""}),
+            "orders": error_groups.ORDER_LABELS.items(),
+            "may_retry": VERBS["retry"].is_allowed(request),
+            "narrow": wanted.is_narrow,
+            "media": LOOKS,
+            **self._both(),
+        }
         return page(self, request, "jobqueue/admin/groups.html", title, **context)
 
     def all_view(self, request: HttpRequest) -> HttpResponse:
@@ -80,38 +104,72 @@ class DeadLetterAdmin(ReadingJobs):
         if not self.has_view_permission(request):
             raise PermissionDenied
         fingerprint = request.GET.get("fingerprint", "")
-        group = error_groups.one(fingerprint)
+        group, tried = error_groups.one(fingerprint), request.GET.get("tried", "")
+        state = error_groups.state_of(tried)
+        if group is None and state:
+            return HttpResponseRedirect(self._of_the_job("change", quote(tried)))
         if group is None:
             messages.info(request, gettext("No dead letter has this error."))
             return HttpResponseRedirect(address(self, "changelist"))
-        query = request.GET.urlencode()
-        context = {
+        return page(
+            self,
+            request,
+            "jobqueue/admin/group.html",
+            error_groups.named(group),
+            [breadcrumb(self)],
+            tried=state
+            and {"address": self._of_the_job("change", quote(tried)), "status": state[0], "label": state[1]},
+            here=request.get_full_path(),
+            **self._of_group(request, group),
+        )
+
+    def _of_group(self, request: HttpRequest, group: ErrorGroup) -> dict[str, Any]:
+        query = urlencode({"fingerprint": group.fingerprint}, errors="replace")
+        shares, shares_of = error_groups.shares(group.fingerprint)
+        return {
             "media": LOOKS,
             "group": error_groups.shown(self, group),
             "lately": error_groups.lately(group),
             "failure": error_groups.latest(group),
-            "jobs": error_groups.jobs(self, fingerprint),
+            "grouping": error_groups.grouping(group),
+            "releases": error_groups.releases(group),
+            "shares": shares,
+            "shares_of": shares_of,
+            "jobs": error_groups.jobs(self, group.fingerprint),
+            "retry_one": f"{address(self, 'by_error_retry_one')}?{query}",
             "verbs": [
                 (VERBS[name], f"{address(self, f'by_error_{name}')}?{query}")
                 for name in self.actions
                 if VERBS[name].is_allowed(request)
             ],
         }
-        return page(
-            self, request, "jobqueue/admin/group.html", error_groups.named(group), [breadcrumb(self)], **context
-        )
 
     def group_verb_view(self, request: HttpRequest, verb_name: str) -> HttpResponse:
-        """Apply a verb to a whole group."""
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
+        """Ask whether to apply a verb to a whole group. A link to the question survives signing in."""
+        if request.method not in ("GET", "POST"):
+            return HttpResponseNotAllowed(["GET", "POST"])
         verb = VERBS[verb_name]
         if not (verb.is_allowed(request) and self.has_view_permission(request)):
             raise PermissionDenied
         fingerprint = request.GET.get("fingerprint", "")
         if "\0" in fingerprint:
             raise BadRequest("A fingerprint holds a NUL.")
-        return self.act_on(request, verb, error_groups.wanted(fingerprint))
+        back = f"{address(self, 'by_error')}?{request.GET.urlencode()}"
+        return self.act_on(request, verb, error_groups.wanted(fingerprint), back)
+
+    def retry_one_view(self, request: HttpRequest) -> HttpResponse:
+        """Retry the newest job of a group, and show the group with what becomes of the job."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        self._require(request, VERBS["retry"])
+        fingerprint = request.GET.get("fingerprint", "")
+        group = error_groups.one(fingerprint)
+        if group is None:
+            messages.info(request, gettext("No dead letter has this error."))
+            return HttpResponseRedirect(address(self, "changelist"))
+        self.verb_view(request, quote(group.newest_id), "retry")
+        query = urlencode({"fingerprint": fingerprint, "tried": group.newest_id})
+        return HttpResponseRedirect(f"{address(self, 'by_error')}?{query}")
 
     # One of them
 

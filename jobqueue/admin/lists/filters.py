@@ -1,6 +1,6 @@
 """The filters in the sidebar of the lists.
 
-Their choices come from the code and from pauses, never from the job table.
+Their choices come from the code, from pauses, and from the indexes of jobs that aren't completed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from jobqueue.admin.base import known_queues
 from jobqueue.admin.search.combine import BadQuery
 from jobqueue.admin.search.query import check, read_status
+from jobqueue.backends import current
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
@@ -29,6 +30,8 @@ from jobqueue.records import Filter
 
 #: From this many choices on, a search box is quicker than a list of links.
 MANY = 12
+#: How many queues are read from the table, of each status.
+MOST_QUEUES = 200
 
 WINDOWS = {
     "15m": (timedelta(minutes=15), _("Last 15 minutes")),
@@ -92,13 +95,22 @@ class TypeFilter(_Names):
 
 
 class QueueFilter(_Names):
-    """The queues that job types name, and those that are paused."""
+    """The queues that job types name, those that are paused, and those of jobs that aren't completed."""
 
     title = _("queue")
     parameter_name = "queue"
 
     def names(self) -> Iterable[str]:
-        return known_queues()
+        return {*known_queues(), *filter(_is_possible, current().jobs.queues(MOST_QUEUES))}
+
+
+def _is_possible(name: str) -> bool:
+    """Return whether an address can have a name that another program wrote."""
+    try:
+        check(name)
+    except BadQuery:
+        return False
+    return True
 
 
 class CreatedFilter(_Beside):
@@ -128,7 +140,7 @@ def _queue(value: str) -> Filter:
 def _created(value: str) -> Filter:
     if value not in WINDOWS:
         raise BadQuery(
-            gettext("There is no such time of creation. Possible are %(names)s.") % {"names": ", ".join(WINDOWS)}
+            gettext("There is no such time of creation. Choose one of %(names)s.") % {"names": ", ".join(WINDOWS)}
         )
     length, _label = WINDOWS[value]
     return Filter(created_after=SYSTEM.now() - length)

@@ -1,4 +1,4 @@
-"""Queues and job types as their page shows them: how full, how old, how fast, paused or not, and who serves them."""
+"""The rows of the queues page: the depth, age, speed and pause of queues and job types, and who serves them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ from jobqueue.observe.metrics import WINDOWS, depths, figures
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, PauseRecord, Scope, Share, WorkerRecord
 from jobqueue.states import JobStatus
 
+#: How many types a warning names, so that it stays one line.
+NAMES_SHOWN = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One queue, or one type in one queue, as the page shows it."""
+    """A queue, or a type in a queue, as the page shows it."""
 
     scope: Any
     name: str
@@ -43,11 +46,13 @@ class Row:
     running_address: str
     dead_address: str
     steer_address: str
+    address: str
+    queue_address: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What was read at one moment."""
+    """The values that were read at one moment."""
 
     now: datetime
     depths: Sequence[Depth]
@@ -58,21 +63,21 @@ class Seen:
 
     @property
     def alive(self) -> list[WorkerRecord]:
-        """The workers heard of lately."""
+        """Return the workers that have reported recently."""
         return [one for one in self.workers if one.is_alive(self.now)]
 
     @property
     def in_part(self) -> bool:
-        """Return whether there are more queues and types than were looked at."""
+        """Return whether there are more queues and types than were counted."""
         return len(self.depths) >= MOST_GROUPS
 
     def pause_of(self, scope: Scope, name: str) -> PauseRecord | None:
-        """The pause of a queue or a type, if it has one."""
+        """Return the pause of a queue or a type, if it has one."""
         return next((one for one in self.pauses if (one.scope, one.name) == (scope, name)), None)
 
 
 def look() -> Seen:
-    """Read everything; with as many questions however much there is."""
+    """Read everything. The number of queries doesn't depend on the number of rows."""
     backend, hour = current(), figures(WINDOWS["hour"])
     return Seen(
         now=backend.now(),
@@ -86,30 +91,30 @@ def look() -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What waits and runs in several groups together."""
+    """The sum of what waits and runs in some queues and types."""
 
     depths: Sequence[Depth]
 
     @property
     def queued(self) -> str:
-        """How many wait."""
+        """Return how many jobs wait."""
         return counted(sum(one.queued for one in self.depths), any(one.capped for one in self.depths))
 
     @property
     def due(self) -> str:
-        """How many of them could run now."""
-        # Counted as far as what waits was, so that there are more if all that was counted is due.
+        """Return how many jobs are due."""
+        # Due jobs are counted as far as waiting ones, so there may be more if all that were counted are due.
         more = any(one.capped and one.due >= one.queued for one in self.depths)
         return counted(sum(one.due for one in self.depths), more)
 
     @property
     def in_progress(self) -> str:
-        """How many run."""
+        """Return how many jobs run."""
         running = sum(one.in_progress for one in self.depths)
         return counted(running, running >= COUNTED_TO)
 
     def oldest(self, now: datetime) -> Any:
-        """How long the oldest that could run has waited."""
+        """Return how long the oldest due job has waited."""
         moments = [one.oldest_due_at for one in self.depths if one.oldest_due_at]
         if not moments:
             return ""
@@ -117,18 +122,21 @@ class Sum:
 
 
 def queues(of: admin.ModelAdmin[Any], seen: Seen) -> list[Row]:
-    """Show each queue that has jobs, is paused, is served by name, or is what a type of this release goes to."""
+    """List each queue that has jobs or a pause, or that a worker or a handler names."""
     paused = {one.name for one in seen.pauses if one.scope is Scope.QUEUE}
     served = {name for worker in seen.alive for name in worker.queues or ()}
     named = {one.options.queue for one in registry}
     names = {one.queue for one in seen.depths} | paused | served | named
-    return [
-        _row(of, seen, Scope.QUEUE, name, [one for one in seen.depths if one.queue == name]) for name in sorted(names)
-    ]
+    return [queue(of, seen, name) for name in sorted(names)]
+
+
+def queue(of: admin.ModelAdmin[Any], seen: Seen, name: str) -> Row:
+    """Show one queue, whether or not there is anything in it."""
+    return _row(of, seen, Scope.QUEUE, name, [one for one in seen.depths if one.queue == name])
 
 
 def types(of: admin.ModelAdmin[Any], seen: Seen) -> list[Row]:
-    """Show each type in each queue that has jobs of it; and those that have none, if they are paused or known."""
+    """List each type with jobs, once for each of its queues, and the other types that are paused or have a handler."""
     found = [_row(of, seen, Scope.TYPE, one.type, [one]) for one in seen.depths]
     busy = {one.type for one in seen.depths}
     idle = {one.name: one.options.queue for one in registry}
@@ -160,11 +168,13 @@ def _row(
         running_address=listed(of, JobStatus.IN_PROGRESS, queue, kind),
         dead_address=listed(of, JobStatus.DEAD_LETTER, queue, kind),
         steer_address=steering(of, "resume" if pause else "pause", scope, name),
+        address=one_queue(of, name) if scope is Scope.QUEUE else listed(of, None, queue, kind),
+        queue_address=one_queue(of, queue) if queue else "",
     )
 
 
 def ended(share: Share) -> str:
-    """Return how many were completed, and which part of what came to an end that is."""
+    """Return how many jobs were completed, and their share in those that ended."""
     about = {"count": counted(share.completed)}
     if share.success is None:
         return ngettext("%(count)s completed", "%(count)s completed", share.completed) % about
@@ -174,7 +184,7 @@ def ended(share: Share) -> str:
 
 
 def _troubles(seen: Seen, groups: Sequence[Depth]) -> Iterator[str]:
-    """Say that jobs of a type wait for a worker there is not; each step asks fewer workers than the one before."""
+    """Say why no worker takes jobs of a type. Each step looks at fewer workers than the one before."""
     for group in groups:
         if not group.queued:
             continue
@@ -187,36 +197,48 @@ def _troubles(seen: Seen, groups: Sequence[Depth]) -> Iterator[str]:
         elif not knowing:
             yield gettext("No live worker for this type.")
         elif not any(one.takes(group.queue, group.type) for one in knowing):
-            yield gettext("The workers that could run it are stopping.")
+            yield gettext("The workers that could run these jobs are quiet or stopping.")
         if group.type not in registry.names:
-            yield gettext("This release has no handler for it.")
+            yield gettext("This release has no handler for this type.")
 
 
 def _unserved(seen: Seen, queue: str, groups: Sequence[Depth]) -> list[str]:
-    """Say for a queue what is true of all of it, and which of its types nobody runs."""
+    """Say why no worker takes jobs of a queue, or of some of its types, in one line."""
     waiting = [one for one in groups if one.queued]
     if waiting and not seen.alive:
         return [gettext("No worker is up.")]
     serving = [one for one in seen.alive if one.serves(queue)]
     if waiting and not serving:
         return [gettext("No live worker serves this queue.")]
-    return [
-        gettext("No live worker for this type: %(type)s.") % {"type": one.type}
-        for one in waiting
-        if not any(worker.serves(queue, one.type) for worker in serving)
-    ]
+    lonely = [one.type for one in waiting if not any(worker.serves(queue, one.type) for worker in serving)]
+    if not lonely:
+        return []
+    some, more = ", ".join(lonely[:NAMES_SHOWN]), len(lonely) - NAMES_SHOWN
+    if more <= 0:
+        text = ngettext(
+            "No live worker for this type: %(types)s.", "No live worker for these types: %(types)s.", len(lonely)
+        )
+        return [text % {"types": some}]
+    text = gettext("No live worker for %(count)s types: %(types)s and %(more)s more.")
+    return [text % {"count": counted(len(lonely)), "types": some, "more": counted(more)}]
 
 
-# Where to
+# URLs
 
 
-def listed(of: admin.ModelAdmin[Any], status: JobStatus, queue: str, types: frozenset[str] = frozenset()) -> str:
-    """Return where the jobs of a queue are listed that have a status."""
-    wanted = Filter(statuses=frozenset({status}), queues=frozenset({queue}) if queue else frozenset(), types=types)
+def listed(of: admin.ModelAdmin[Any], status: JobStatus | None, queue: str, types: frozenset[str] = frozenset()) -> str:
+    """Return the URL of the list of a queue's jobs, or of those with a status."""
+    statuses = frozenset({status}) if status else frozenset[JobStatus]()
+    wanted = Filter(statuses=statuses, queues=frozenset({queue}) if queue else frozenset(), types=types)
     there = reverse("admin:jobqueue_job_changelist", current_app=of.admin_site.name)
-    return f"{there}?{urlencode({'q': spelled(wanted)})}"
+    return f"{there}?{urlencode({'q': spelled(wanted)}, errors='replace')}"
+
+
+def one_queue(of: admin.ModelAdmin[Any], name: str) -> str:
+    """Return where the page of a queue is."""
+    return f"{address(of, 'one')}?{urlencode({'queue': name}, errors='replace')}"
 
 
 def steering(of: admin.ModelAdmin[Any], verb: str, scope: Scope, name: str) -> str:
-    """Return where a queue or a type is paused or resumed."""
+    """Return the URL of the page that pauses or resumes a queue or a type."""
     return f"{address(of, verb)}?{urlencode({'scope': scope.value, 'name': name})}"

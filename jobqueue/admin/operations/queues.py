@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import BadRequest
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.decorators import method_decorator
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
 
 from jobqueue import control
+from jobqueue.admin import display, live
 from jobqueue.admin.actions.forms import ReasonForm
-from jobqueue.admin.base import PageAdmin, address, breadcrumb, page
+from jobqueue.admin.base import address, breadcrumb, page
 from jobqueue.admin.operations import queue_rows
+from jobqueue.admin.operations.queue_page import QueuePage
 from jobqueue.backends import current
 from jobqueue.errors import JobQueueError
 from jobqueue.handlers.options import NAME_LENGTH
@@ -31,13 +35,16 @@ CHANGES_SHOWN = 10
 
 
 @admin.register(Queue)
-class QueueAdmin(PageAdmin):
-    """One page with the queues and their types, and pages to pause and to resume."""
+class QueueAdmin(live.LivePageAdmin):
+    """One page with the queues and their types, one for each queue, and pages to pause and to resume."""
 
     def get_urls(self) -> list[URLPattern]:
         name, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         return [
             path("", wrap(self.changelist_view), name=f"{name}_changelist"),
+            path("live/", wrap(self.live_view), name=f"{name}_live"),
+            path("one/", wrap(self.one_view), name=f"{name}_one"),
+            path("one/live/", wrap(self.one_live_view), name=f"{name}_one_live"),
             path("pause/", wrap(self.steer_view), {"verb": "pause"}, name=f"{name}_pause"),
             path("resume/", wrap(self.steer_view), {"verb": "resume"}, name=f"{name}_resume"),
         ]
@@ -47,13 +54,56 @@ class QueueAdmin(PageAdmin):
         self.require(request)
         seen = queue_rows.look()
         context = {
-            "queues": queue_rows.queues(self, seen),
-            "types": queue_rows.types(self, seen),
+            **self._tables(request, seen),
+            **live.frame(address(self, "live"), "?", seen.now),
             "seen": seen,
-            "may_pause": request.user.has_perm(MAY_PAUSE),
             "changes": _changes(),
         }
         return page(self, request, "jobqueue/admin/queues.html", gettext("Queues"), **context)
+
+    @method_decorator(require_safe)
+    def live_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the tables that have changed."""
+        self.require(request)
+        seen = queue_rows.look()
+        return live.changes(request, seen.now, self._tables(request, seen)["parts"])
+
+    def _tables(self, request: HttpRequest, seen: queue_rows.Seen) -> dict[str, Any]:
+        queues, types = queue_rows.queues(self, seen), queue_rows.types(self, seen)
+        shared = {"may_pause": request.user.has_perm(MAY_PAUSE)}
+        parts = [
+            live.part("queues", "queue_table", {**shared, "rows": queues, "label": gettext("Queues")}),
+            live.part(
+                "types", "queue_table", {**shared, "rows": types, "is_types": True, "label": gettext("Job types")}
+            ),
+        ]
+        return {"queues": queues, "types": types, "parts": parts}
+
+    # One queue
+
+    @method_decorator(require_safe)
+    def one_view(self, request: HttpRequest) -> HttpResponse:
+        """Show one queue: what waits now, and what waited over time."""
+        self.require(request)
+        found = QueuePage.of(request.GET)
+        if not found.name:
+            return HttpResponseRedirect(address(self, "changelist"))
+        context = {
+            "parts": found.parts(self, request.user.has_perm(MAY_PAUSE)),
+            "windows": found.windows(self),
+            **live.frame(found.address(self, "one_live"), found.address(self, "one"), found.seen.now),
+        }
+        title = gettext("Queue %(name)s") % {"name": found.name}
+        return page(self, request, "jobqueue/admin/queue.html", title, [breadcrumb(self)], **context)
+
+    @method_decorator(require_safe)
+    def one_live_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the parts of a queue's page that have changed."""
+        self.require(request)
+        found = QueuePage.of(request.GET)
+        return live.changes(request, found.seen.now, found.parts(self, request.user.has_perm(MAY_PAUSE)))
+
+    # Pauses
 
     def steer_view(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Explain a pause or its end, ask for the reason, and carry it out."""
@@ -86,8 +136,12 @@ TITLES: dict[tuple[str, Scope], Any] = {
     ("resume", Scope.TYPE): _("Resume a job type"),
 }
 DONE: dict[tuple[str, Scope], Any] = {
-    ("pause", Scope.QUEUE): _("The queue %(name)s is paused. Running jobs continue, and no more are taken from it."),
-    ("pause", Scope.TYPE): _("The job type %(name)s is paused. Running jobs continue, and no more of them are taken."),
+    ("pause", Scope.QUEUE): _(
+        "The queue %(name)s is paused. Running jobs continue, and no more jobs are taken from the queue."
+    ),
+    ("pause", Scope.TYPE): _(
+        "The job type %(name)s is paused. Running jobs continue, and no more jobs of the type are taken."
+    ),
     ("resume", Scope.QUEUE): _("The queue %(name)s is resumed."),
     ("resume", Scope.TYPE): _("The job type %(name)s is resumed."),
 }
@@ -134,7 +188,20 @@ def _log(request: HttpRequest, verb: str, scope: Scope, name: str, why: str) -> 
     LogEntry.objects.log_actions(request.user.pk, [target], CHANGE, f"{did}: {why}" if why else f"{did}.")  # type: ignore[arg-type]
 
 
-def _changes() -> QuerySet[LogEntry]:
+class Change(NamedTuple):
+    """A pause or a resume in Django's log."""
+
+    at: SafeString
+    user: str
+    target: str
+    text: str
+
+
+def _changes() -> list[Change]:
     """Read the latest pauses and resumes from Django's log."""
     kind = ContentType.objects.get_for_model(Queue, for_concrete_model=False)
-    return LogEntry.objects.filter(content_type=kind).select_related("user").order_by("-action_time")[:CHANGES_SHOWN]
+    rows = LogEntry.objects.filter(content_type=kind).select_related("user").order_by("-action_time")[:CHANGES_SHOWN]
+    return [
+        Change(display.at(row.action_time), row.user.get_username(), row.object_repr, row.change_message)
+        for row in rows
+    ]

@@ -13,16 +13,18 @@ from django.contrib.admin.utils import quote
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue import conf
 from jobqueue.admin import display
 from jobqueue.admin.base import address, counted
 from jobqueue.admin.job.progress import PERCENT, bar, percent
+from jobqueue.admin.links import Links
 from jobqueue.admin.search.results import CAP
 from jobqueue.backends.sql.filters import in_status
 from jobqueue.models import Worker
 from jobqueue.models.worker import STATE_LABELS
-from jobqueue.records import WorkerState
+from jobqueue.records import Filter, WorkerRequest, WorkerState
 from jobqueue.records.worker import is_recent
 from jobqueue.states import JobStatus
 from jobqueue.version import __version__
@@ -31,6 +33,10 @@ SHOWN = 200
 NAMES_SHOWN = 5
 
 _STATES = dict(STATE_LABELS)
+_ASKED: dict[str, Any] = {
+    WorkerRequest.QUIET.value: _("asked to take no more jobs"),
+    WorkerRequest.STOP.value: _("asked to stop"),
+}
 _COLUMNS = ("id", "type", "queue", "started_at", "lease_until", "attempts", "max_retries", "cancel_requested_at")
 
 
@@ -59,6 +65,11 @@ class WorkerRow:
     version: str
     queues: str
     types: str
+    alive: bool
+    #: What it was asked and has not done yet.
+    asked: Any
+    #: The verbs that an operator can use now, by name.
+    verbs: tuple[str, ...]
 
 
 def newest() -> tuple[list[Worker], bool]:
@@ -86,6 +97,23 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> WorkerRow
         version=worker.version,
         queues=served(worker.queues),
         types=few(worker.types or ()),
+        alive=alive,
+        asked=_ASKED.get(worker.asked or "", "") if alive and not _has_obeyed(worker) else "",
+        verbs=_verbs(worker) if alive else (),
+    )
+
+
+def _has_obeyed(worker: Worker) -> bool:
+    states = {WorkerRequest.QUIET.value: WorkerState.QUIET.value, WorkerRequest.STOP.value: WorkerState.STOPPING.value}
+    return states.get(worker.asked or "") in (None, worker.state)
+
+
+def _verbs(worker: Worker) -> tuple[str, ...]:
+    """List what an operator can ask of a live worker. One that stops can't be called back."""
+    if worker.state == WorkerState.STOPPING.value:
+        return ()
+    return (
+        ("resume", "stop") if worker.asked in _ASKED or worker.state == WorkerState.QUIET.value else ("quiet", "stop")
     )
 
 
@@ -126,12 +154,14 @@ def runs(of: admin.ModelAdmin[Any], owner: str, now: datetime) -> tuple[list[dic
 
 
 def _run(of: admin.ModelAdmin[Any], row: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    since, until = row["started_at"], row["lease_until"]
+    since, until, links = row["started_at"], row["lease_until"], Links(of.admin_site.name)
     return {
         "id": row["id"],
         "type": row["type"],
         "queue": row["queue"],
         "address": reverse("admin:jobqueue_job_change", args=[quote(row["id"])], current_app=of.admin_site.name),
+        "type_address": links.jobs(Filter(types=frozenset({row["type"]}))),
+        "queue_address": links.jobs(Filter(queues=frozenset({row["queue"]}))),
         "since": since and display.near(since, display.length(display.elapsed(since, now))),
         "progress": bar(percent(row["percent"])) or "",
         "attempt": f"{row['attempts']}/{row['max_retries']}",
@@ -153,8 +183,9 @@ def notices(workers: Iterable[Worker], held: Mapping[str, Holding], now: datetim
     strangers = sum(one.jobs for owner, one in held.items() if owner not in {worker.owner for worker in workers})
     if strangers and all_known:
         words = ngettext(
-            "%(count)s running job is held by a worker that is not listed. It is recovered when its lease ends.",
-            "%(count)s running jobs are held by workers that are not listed. They are recovered when their leases end.",
+            "%(count)s running job is held by a worker that is not listed. The job is recovered when its lease ends.",
+            "%(count)s running jobs are held by workers that are not listed. The jobs are recovered when their leases "
+            "end.",
             strangers,
         )
         found.append(words % {"count": counted(strangers)})
@@ -182,14 +213,15 @@ def silence(worker: Worker, held: Holding, now: datetime) -> str:
         return f"{told} {nothing}"
     if held.until is None or held.until <= now:
         after = ngettext(
-            "The lease of its %(count)s job has ended. A live worker will recover it.",
-            "The leases of its %(count)s jobs have ended. A live worker will recover them.",
+            "The lease of its %(count)s job has ended. A live worker will recover the job.",
+            "The leases of its %(count)s jobs have ended. A live worker will recover the jobs.",
             held.jobs,
         )
         return f"{told} {after % {'count': counted(held.jobs)}}"
     after = ngettext(
-        "The lease of its %(count)s job ends %(when)s, at %(moment)s. Then a live worker recovers it.",
-        "The leases of its %(count)s jobs end %(when)s at the latest, at %(moment)s. Then live workers recover them.",
+        "The lease of its %(count)s job ends %(when)s, at %(moment)s. After that, a live worker recovers the job.",
+        "The leases of its %(count)s jobs end %(when)s at the latest, at %(moment)s. After that, live workers recover "
+        "the jobs.",
         held.jobs,
     )
     about = {"count": counted(held.jobs), "when": display.ago(held.until), "moment": display.exactly(held.until)}

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from jobqueue.admin.search.tokens import written
-from jobqueue.records import Filter
+from jobqueue.admin.search.tokens import written, written_range
+from jobqueue.records import Filter, Range
 
 #: The name of each field in the search box.
 NAMES = {
@@ -21,8 +21,13 @@ NAMES = {
     "parent_id": "parent",
     "lease_owner": "worker",
     "fingerprint": "fingerprint",
+    "end_reasons": "reason",
+    "priority": "priority",
+    "attempts": "attempts",
 }
-_SETS = ("ids", "statuses", "types", "queues")
+_SETS = ("ids", "statuses", "types", "queues", "end_reasons")
+#: The texts that a job must contain.
+_TEXTS = {"error": "error", "error_class": "class"}
 _ONES = ("tenant", "idempotency_key", "parent_id", "lease_owner", "fingerprint")
 
 
@@ -35,9 +40,14 @@ def both(one: Filter, other: Filter) -> Filter:
     changes: dict[str, Any] = {name: _shared(name, getattr(one, name), getattr(other, name)) for name in _SETS}
     changes |= {name: _same(name, getattr(one, name), getattr(other, name)) for name in _ONES}
     changes["id_prefix"] = _longer(one.id_prefix, other.id_prefix)
-    changes["error"] = _containing(one.error, other.error)
-    changes["created_after"] = max(filter(None, (one.created_after, other.created_after)), default=None)
-    changes["created_before"] = min(filter(None, (one.created_before, other.created_before)), default=None)
+    changes |= {field: _containing(name, getattr(one, field), getattr(other, field)) for field, name in _TEXTS.items()}
+    for field in ("created", "ended"):
+        given = (getattr(one, f"{field}_after"), getattr(other, f"{field}_after"))
+        changes[f"{field}_after"] = max(filter(None, given), default=None)
+        given = (getattr(one, f"{field}_before"), getattr(other, f"{field}_before"))
+        changes[f"{field}_before"] = min(filter(None, given), default=None)
+    changes |= {name: _within(name, getattr(one, name), getattr(other, name)) for name in ("priority", "attempts")}
+    changes["excluded"] = tuple(dict.fromkeys((*one.excluded, *other.excluded)))
     # Compared as text, because True == 1.
     changes["payload"] = tuple({repr(pair): pair for pair in (*one.payload, *other.payload)}.values())
     return replace(one, **changes)
@@ -62,11 +72,21 @@ def _longer(one: str, other: str) -> str:
     return long
 
 
-def _containing(one: str, other: str) -> str:
+def _containing(name: str, one: str, other: str) -> str:
     short, long = sorted((one, other), key=len)
     if short.lower() not in long.lower():
-        raise BadQuery(gettext("Only one “error:” is possible; put words that belong together in quotes."))
+        said = gettext("Only one “%(name)s:” is possible; put words that belong together in quotes.")
+        raise BadQuery(said % {"name": name})
     return long
+
+
+def _within(name: str, one: Range | None, other: Range | None) -> Range | None:
+    if one is None or other is None:
+        return other if one is None else one
+    least, most = max(one.least, other.least), min(one.most, other.most)
+    if least > most:
+        raise _contradiction(f"{name}:{written_range(one)}", f"{name}:{written_range(other)}")
+    return Range(least, most)
 
 
 def _contradiction(one: str, other: str) -> BadQuery:

@@ -7,6 +7,8 @@ import re
 from math import isfinite
 from typing import NamedTuple
 
+from jobqueue.records import LARGEST_SOUGHT, Range
+
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _IN_QUOTES = re.compile(_QUOTED, re.DOTALL)
 _WORD = re.compile(rf'(?:{_QUOTED}|[^\s"])+', re.DOTALL)
@@ -14,6 +16,8 @@ _HEAD = re.compile(rf'((?:{_QUOTED}|[^":])+):', re.DOTALL)
 _COMMA = re.compile(rf"({_QUOTED})|,", re.DOTALL)
 _NEEDS_NO_QUOTES = re.compile(r'[^\s",\\]+')
 
+#: Between the ends of a range.
+TO = ".."
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -75,6 +79,14 @@ def written_scalar(value: object) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     return written(value) if scalar(Token(value, False)) == value else quoted(value)
+
+
+def written_range(numbers: Range) -> str:
+    """Write a range; ``values.read_range`` reads the same."""
+    least, most = numbers
+    if least == most:
+        return str(least)
+    return f"{least}{TO}{'' if most == LARGEST_SOUGHT else most}"
 
 
 def _without_backslashes(text: str) -> str:

@@ -1,4 +1,4 @@
-// Suggests the next word in the search box. A datalist alone completes only the whole text.
+// Suggests the next word in the search box, as a datalist alone completes only the whole text. "/" leads to the box.
 "use strict";
 
 (() => {
@@ -6,6 +6,14 @@
     if (!box || !box.list) {
         return;
     }
+    document.addEventListener("keydown", (event) => {
+        const isTyped = event.target.closest("input, textarea, select, [contenteditable]");
+        if (event.key === "/" && !isTyped && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            event.preventDefault();
+            box.focus();
+            box.select();
+        }
+    });
     const offers = Array.from(box.list.options, (option) => [option, option.value]);
     box.addEventListener("input", () => {
         const before = box.value.replace(/\S*$/, "");

@@ -1,0 +1,1 @@
+"""The pages of orders: their list, and a page for each."""
