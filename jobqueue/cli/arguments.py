@@ -36,11 +36,11 @@ class Subcommand:
 
 
 class Help(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Django's order of options, and an epilog whose lines aren't rewrapped."""
+    """A help formatter with Django's order of options, which keeps the line breaks of the epilog."""
 
 
 def install(subparsers: Any, subcommand: Subcommand) -> None:
-    """Add a subcommand's parser. It takes Django's own options as well, so that they may come last."""
+    """Add a subcommand's parser. Django's own options can be given before or after the subcommand."""
     parser: CommandParser = subparsers.add_parser(
         subcommand.name,
         help=subcommand.summary,

@@ -12,21 +12,21 @@ from jobqueue.worker.start import known_queues
 
 
 def about_type(name: str) -> Iterator[str]:
-    """Say that no handler has this name, if so."""
+    """Yield a hint if no handler has this name."""
     if name not in registry.names:
         advice = did_you_mean(name, registry.names, "Is its app in INSTALLED_APPS?")
         yield f"There is no handler named {name!r}. {advice}"
 
 
 def about_queue(name: str) -> Iterator[str]:
-    """Say that neither a handler nor a job uses this queue, if so."""
+    """Yield a hint if neither a handler nor a job uses this queue."""
     known = known_queues(current())
     if name not in known:
         yield f"No handler uses the queue {name!r}, and it holds no jobs. {did_you_mean(name, known)}"
 
 
 def about_filter(wanted: Filter) -> Iterator[str]:
-    """List the unknown names in a filter that matches no jobs."""
+    """Yield a hint for each unknown name in a filter that matches no jobs."""
     for name in sorted(wanted.types):
         yield from about_type(name)
     for name in sorted(wanted.queues):

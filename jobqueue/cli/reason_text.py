@@ -7,12 +7,10 @@ from shlex import quote
 
 from django.utils import translation
 
-from jobqueue.cli.values import ago, length, moment
+from jobqueue.cli.values import WORDING
 from jobqueue.observe import reasons as observed
-from jobqueue.observe.reasons import Scene, Wording
+from jobqueue.observe.reasons import Scene
 from jobqueue.records import JobRecord
-
-_WORDING = Wording(moment, length, ago, "{:,}".format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class ReasonWithCommand:
 def reasons(scene: Scene) -> list[ReasonWithCommand]:
     """List the reasons, the most important first, in English like all output of the commands."""
     with translation.override(None):
-        return [_told(one, scene.job) for one in observed.reasons(scene, _WORDING)]
+        return [_told(one, scene.job) for one in observed.reasons(scene, WORDING)]
 
 
 def _told(one: observed.Reason, job: JobRecord) -> ReasonWithCommand:

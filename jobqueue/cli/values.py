@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from jobqueue.clock import to_text
+from jobqueue.observe.wording import Wording
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
@@ -57,6 +58,10 @@ def ago(value: datetime | None, now: datetime) -> str:
     return f"in {length(value - now)}" if value > now else f"{length(now - value)} ago"
 
 
-def counted(count: int, noun: str = "job") -> str:
-    """Format a number of things: ``1 job``, ``2,000 jobs``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def counted(count: int, noun: str = "job", *, capped: bool = False) -> str:
+    """Format a number of things: ``1 job``, ``2,000 jobs``, or ``10,000+ jobs`` if there are more."""
+    return f"{count:,}{'+' if capped else ''} {noun}" + ("" if count == 1 and not capped else "s")
+
+
+#: How sentences are written in a terminal.
+WORDING = Wording(moment, length, ago, "{:,}".format)

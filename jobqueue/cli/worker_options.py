@@ -75,7 +75,7 @@ OPTIONS = (
     Option("max-jobs", int, "N", None, "End after N jobs."),
     Option("max-jobs-per-process", int, "N", None, "Replace a process after N jobs."),
     Option("max-rss", int, "MB", None, "Replace a process that uses more memory than this."),
-    Option("poll-interval", float, "SECONDS", _DEFAULT.poll_interval, "How often to look for jobs without a wake-up."),
+    Option("poll-interval", float, "SECONDS", _DEFAULT.poll_interval, "How often to poll for jobs."),
     Option(
         "lease",
         float,

@@ -22,7 +22,7 @@ IDS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class BulkCommand:
-    """One of the commands: what it does by id and by filter, and its words."""
+    """One of the commands: its functions for ids and for filters, and its texts."""
 
     name: str
     past: str

@@ -37,9 +37,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="NAME", help="The tenant's workspace.")
     key = parser.add_mutually_exclusive_group()
     key.add_argument(
-        "--key", metavar="KEY", dest="idempotency_key", help="The idempotency key: one job as long as it is kept."
+        "--key", metavar="KEY", dest="idempotency_key", help="The idempotency key: at most one job has it."
     )
-    key.add_argument("--unique-key", metavar="KEY", help="The unique key: one job while it is queued or in progress.")
+    key.add_argument("--unique-key", metavar="KEY", help="The unique key: at most one queued or running job has it.")
 
 
 def _run(options: dict[str, Any], console: Console) -> int:

@@ -56,7 +56,7 @@ def _list(options: dict[str, Any], console: Console) -> int:
 
 
 def _read(wanted: Filter, limit: int, newest_first: bool) -> list[dict[str, Any]]:
-    """Read page by page, and keep only what a list shows: payloads may be large."""
+    """Read jobs page by page, and keep only the columns of a list, because payloads may be large."""
     rows: list[dict[str, Any]] = []
     after = None
     while len(rows) < limit:

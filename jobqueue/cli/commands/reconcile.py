@@ -1,4 +1,4 @@
-"""``reconcile``: a check that what completed jobs did is still in place."""
+"""``reconcile``: a check that the effects of completed jobs are still in place."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _told(summary: Summary) -> str:
 
 RECONCILE = Subcommand(
     "reconcile",
-    "check that what completed jobs did is still in place",
+    "check that the effects of completed jobs are still in place",
     """\
 Differences are only reported. If several jobs are about the same thing, such as a file, only the last is compared.
 

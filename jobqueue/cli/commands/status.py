@@ -10,10 +10,11 @@ from jobqueue.backends import current
 from jobqueue.cli import exits
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console, Paint
-from jobqueue.cli.finding_text import text
+from jobqueue.cli.finding_text import document, text
 from jobqueue.cli.values import ago, counted, length, plain
-from jobqueue.handlers.registry import registry
-from jobqueue.observe.health import Finding, Level, QueueState, Reading, exact, findings, queue_states
+from jobqueue.observe.health import Finding, Level, QueueState, Reading, findings, level_of, look, queue_states
+from jobqueue.observe.metrics import in_progress
+from jobqueue.records import DeadLetterCount, Depth
 from jobqueue.records.relay import Waiting
 from jobqueue.relay.outbox import waiting_in
 
@@ -22,14 +23,15 @@ TYPE_COLUMNS = ("type", "queue", "queued", "delayed", "in_progress", "dead_lette
 OUTBOX_COLUMNS = ("relays_to", "waiting", "oldest", "last_relayed", "out_of_reach_since")
 
 
-#: Notices are shown in the tables, but don't affect the exit code.
+#: Notices are shown, but don't affect the exit code.
 EXIT_CODES = {Level.OK: exits.OK, Level.NOTICE: exits.OK, Level.WARNING: exits.WARNING, Level.ERROR: exits.ERROR}
 
 
 def _run(_options: dict[str, Any], console: Console) -> int:
-    seen = _look()
-    found = [one for one in findings(seen) if one.level > Level.NOTICE]
-    level = max((one.level for one in found), default=Level.OK)
+    backend = current()
+    seen = look(backend, waiting_in(backend))
+    found = findings(seen)
+    level = level_of(found)
     if console.as_json:
         console.document(_document(seen, found, level))
     else:
@@ -37,31 +39,11 @@ def _run(_options: dict[str, Any], console: Console) -> int:
     return EXIT_CODES[level]
 
 
-def _look() -> Reading:
-    backend = current()
-    now, stats, dead_letters, pauses = (
-        backend.now(),
-        backend.jobs.stats(),
-        backend.jobs.dead_letters(),
-        backend.operator.pauses(),
-    )
-    return Reading(
-        now=now,
-        depths=exact(stats, pauses),
-        dead_letters=dead_letters,
-        pauses=pauses,
-        workers=backend.workers.all(),
-        known_types=registry.names,
-        capacity=conf.get("CAPACITY"),
-        outbox=waiting_in(backend),
-    )
-
-
 def _show(seen: Reading, found: list[Finding], level: Level, console: Console) -> None:
     paints = _paints(console)
     console.line(f"{level.word}: {_summary(seen)}", paints[level])
     for one in found:
-        console.line(f"{one.level.word}: {text(one, seen)}", paints[one.level])
+        console.line(f"{one.level.word}: {text(one, seen.now)}", paints[one.level])
     states = queue_states(seen)
     if states:
         console.line()
@@ -71,7 +53,7 @@ def _show(seen: Reading, found: list[Finding], level: Level, console: Console) -
             {number: paints[one.level] for number, one in enumerate(states) if one.level},
         )
         console.line()
-        console.table(TYPE_COLUMNS, [[str(value) for value in row.values()] for row in _types(seen, as_text=True)])
+        console.table(TYPE_COLUMNS, [_type_row(row, seen) for row in _types(seen)])
     if seen.outbox is not None:
         console.line()
         console.table(OUTBOX_COLUMNS, [_outbox_row(seen.outbox, seen)])
@@ -88,14 +70,18 @@ def _outbox_row(outbox: Waiting, seen: Reading) -> list[str]:
 
 def _summary(seen: Reading) -> str:
     waiting = sum(row.queued for row in seen.depths)
-    running = sum(row.in_progress for row in seen.depths)
+    running = in_progress(seen.depths, seen.in_part)
     dead = sum(row.count for row in seen.dead_letters)
-    stale = len(seen.workers) - len(seen.alive)
-    silent = f" ({stale} more silent)" if stale else ""
+    silent = f" ({len(seen.silent)} more silent)" if seen.silent else ""
     return (
-        f"{counted(waiting)} queued, {running:,} in progress, {counted(dead, 'dead letter')}, "
+        f"{counted(waiting, capped=seen.in_part or _is_capped(*seen.depths))} queued, {running:,} in progress, "
+        f"{counted(dead, 'dead letter', capped=seen.dead_in_part or _is_capped(*seen.dead_letters))}, "
         f"{counted(len(seen.alive), 'worker')} up{silent}"
     )
+
+
+def _is_capped(*rows: Depth | DeadLetterCount) -> bool:
+    return any(row.capped for row in rows)
 
 
 def _paints(console: Console) -> dict[Level, Paint]:
@@ -109,14 +95,15 @@ def _paints(console: Console) -> dict[Level, Paint]:
 
 
 def _queue_row(state: QueueState, seen: Reading) -> list[str]:
+    more, more_dead = "+" if state.is_capped else "", "+" if state.is_dead_capped else ""
     return [
         state.name,
         state.level.word,
-        str(state.depth),
+        f"{state.depth}{more}",
         str(state.capacity),
         str(state.delayed),
         str(state.in_progress),
-        str(state.dead_letters),
+        f"{state.dead_letters}{more_dead}",
         _age(state.oldest_due_at, seen),
         "-" if state.paused is None else state.paused or "yes",
     ]
@@ -126,38 +113,53 @@ def _age(oldest: datetime | None, seen: Reading) -> str:
     return "-" if oldest is None else length(seen.now - oldest)
 
 
-def _types(seen: Reading, *, as_text: bool = False) -> list[dict[str, Any]]:
-    dead = {(row.queue, row.type): row.count for row in seen.dead_letters}
+def _types(seen: Reading) -> list[dict[str, Any]]:
+    dead = {(row.queue, row.type): row for row in seen.dead_letters}
     live = {(row.queue, row.type): row for row in seen.depths}
+    nothing, none_dead = Depth("", "", 0, False, 0, None, 0, False), DeadLetterCount("", "", 0)
     rows = []
     for queue, name in sorted({*dead, *live}, key=lambda one: (one[1], one[0])):
-        row = live.get((queue, name))
-        oldest = row.oldest_due_at if row else None
+        row, buried = live.get((queue, name), nothing), dead.get((queue, name), none_dead)
         rows.append(
             {
                 "type": name,
                 "queue": queue,
-                "queued": row.queued if row else 0,
-                "delayed": row.queued - row.due if row else 0,
-                "in_progress": row.in_progress if row else 0,
-                "dead_letters": dead.get((queue, name), 0),
-                "oldest_due_at": _age(oldest, seen) if as_text else plain(oldest),
+                "queued": row.queued,
+                "delayed": row.queued - row.due,
+                "in_progress": row.in_progress,
+                "dead_letters": buried.count,
+                "oldest_due_at": row.oldest_due_at,
+                "is_capped": row.capped,
+                "is_dead_capped": buried.capped,
             }
         )
     return rows
+
+
+def _type_row(row: dict[str, Any], seen: Reading) -> list[str]:
+    more, more_dead = "+" if row["is_capped"] else "", "+" if row["is_dead_capped"] else ""
+    return [
+        row["type"],
+        row["queue"],
+        f"{row['queued']}{more}",
+        str(row["delayed"]),
+        str(row["in_progress"]),
+        f"{row['dead_letters']}{more_dead}",
+        _age(row["oldest_due_at"], seen),
+    ]
 
 
 def _document(seen: Reading, found: list[Finding], level: Level) -> dict[str, Any]:
     return {
         "level": level.word,
         "now": plain(seen.now),
-        "findings": [{"level": one.level.word, "text": text(one, seen)} for one in found],
+        "findings": [document(one, seen.now) for one in found],
         "queues": [plain(one) | {"level": one.level.word, "share": round(one.share, 4)} for one in queue_states(seen)],
-        "types": _types(seen),
+        "types": plain(_types(seen)),
         "paused": plain(seen.pauses),
         "workers": {
             "alive": len(seen.alive),
-            "silent": len(seen.workers) - len(seen.alive),
+            "silent": len(seen.silent),
             "slots": sum(one.slots for one in seen.alive),
             "busy": sum(one.busy for one in seen.alive),
         },
@@ -171,9 +173,9 @@ STATUS = Subcommand(
     "status",
     "show how full the queues are, who works on them, and what is wrong",
     """\
-A queue warns at 80 % of JOBQUEUE["CAPACITY"] waiting jobs, and is an error at 100 %. Jobs that are due
-while no worker is up, types that no live worker takes, and types without a handler are warnings. Where jobs are
-relayed, it is a warning if they wait because the shared database is out of reach, or because no worker relays them.
+Each problem is one line, the worst first, with what to do. The dashboard of the admin shows the same problems. A
+notice, such as a pause, doesn't affect the exit code. Large numbers are counted up to a limit; a "+" follows them.
+A queue warns at 80 % of JOBQUEUE["CAPACITY"] waiting jobs, and is an error at 100 %.
 
 examples:
   manage.py jobqueue status

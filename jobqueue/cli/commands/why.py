@@ -56,7 +56,7 @@ def _told(one: ReasonWithCommand) -> dict[str, Any]:
 
 WHY = Subcommand(
     "why",
-    "say why a job is not running, and what to do about it",
+    "show why a job is not running, and what to do about it",
     """\
 example:
   manage.py jobqueue why 01J8ZQ4Y3M6V7K2N5P8R1T4W6X

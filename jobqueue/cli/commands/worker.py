@@ -20,6 +20,7 @@ from jobqueue.cli.hints import about_queue
 from jobqueue.observe.logs import JsonFormatter, PlainFormatter
 from jobqueue.relay.runner import runner_of
 from jobqueue.version import __version__
+from jobqueue.worker import worker_lock
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.reload import run_again_on_change
 from jobqueue.worker.start import (
@@ -51,13 +52,14 @@ def run(given: dict[str, Any], console: Console) -> int:
 
 def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int:
     types_of(options)
-    zygote = fork_zygote(options)
+    lock = worker_lock.locked()
+    zygote = fork_zygote(options, lock)
     if not skips_checks:
         with _unheard():
             check(quietly=not console.verbosity)
     with _unheard():
         _mention_unknown_queues(options, console)
-    supervisor = supervisor_of(options, zygote)
+    supervisor = supervisor_of(options, zygote, lock)
     with _unheard():
         _introduce(banner(options, supervisor), console)
     status = supervisor.run()
