@@ -32,12 +32,12 @@ def send_email(payload: SendEmail) -> dict[str, object]:
 
 
 def _stays(error: SMTPResponseException | SMTPRecipientsRefused) -> bool:
-    """Return whether a refusal is permanent. A wrong password isn't, because it may be corrected."""
+    """Return whether a refusal is permanent. A refused password isn't, because it may be corrected."""
     return not isinstance(error, SMTPAuthenticationError) and _code(error) >= 500
 
 
 def _code(error: SMTPResponseException | SMTPRecipientsRefused) -> int:
-    """Return the code of a refusal. Of several it is the least, because a retry may reach that recipient."""
+    """Return the code of a refusal. Of several codes, return the least, because a retry may reach that recipient."""
     if isinstance(error, SMTPRecipientsRefused):
         return min((code for code, _ in error.recipients.values()), default=0)
     return error.smtp_code

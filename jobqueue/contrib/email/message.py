@@ -1,4 +1,4 @@
-"""The JSON form of e-mail messages. A message sent later is the one handed in, with the same Message-ID and date."""
+"""The JSON form of e-mail messages, which includes the Message-ID and the date."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PARTS_ARE_NEW = django.VERSION >= (6, 0)
 
 
 class Alternative(BaseModel):
-    """The same text in another form."""
+    """An alternative of a message's text, such as HTML."""
 
     content: str
     mimetype: str
@@ -76,7 +76,7 @@ class _Part(MIMEBase):
 
 
 def packed(message: EmailMessage) -> SendEmail:
-    """Return a message as JSON. Raise PayloadRefused for what JSON can't hold, and ValueError for a bad header.
+    """Return a message as JSON. Raise PayloadRefused for values that JSON can't hold, and ValueError for a bad header.
 
     The message itself is unchanged.
     """

@@ -75,7 +75,7 @@ class DeleteFile(BaseModel):
 
 @job(editable=False)
 def create_file(payload: CreateFile, ctx: JobContext) -> dict[str, object]:
-    """Write a file below the root. Other processes see either the whole file or the previous one.
+    """Write a file below the root. Other processes see either the complete new file or the previous one.
 
     If the file already has the same content, that is a success. Other content is an error without a retry, unless
     ``overwrite`` is set.

@@ -1,4 +1,4 @@
-"""Files below one folder, which no path leads out of: neither by dots nor by symbolic links, even if links change.
+"""Files below one folder. No path can leave it by dots or symbolic links, even if links change meanwhile.
 
 Each folder on the way is opened relative to the previous one, and never through a link. The folder that was checked is
 therefore the folder that is used. Inside an open folder only single names are accepted, because a name with a slash
@@ -27,7 +27,7 @@ class NotAFile(Exception):
 
 
 class Folder:
-    """An open folder, in which a job works with single names."""
+    """An open folder. Its methods take names of files in it, and no paths."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -151,7 +151,7 @@ def _single(name: str) -> str:
 
 
 def _plain(error: OSError) -> Exception:
-    """Return a NotAFile for errors that mean one. Other errors are returned as they are."""
+    """Return NotAFile in place of an error that means the same. Return other errors unchanged."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return NotAFile("A symbolic link is in the way, and links are not followed.")
     if error.errno == errno.ENOTDIR:

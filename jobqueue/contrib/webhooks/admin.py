@@ -8,11 +8,16 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue.contrib.webhooks import reach
 from jobqueue.contrib.webhooks.models import Delivery, Endpoint
 from jobqueue.contrib.webhooks.signing import InvalidSecret, check_secret, new_secret
+from jobqueue.ids import is_ulid
 
 if TYPE_CHECKING:  # Django's own classes cannot be subscripted
     _Form = forms.ModelForm[Endpoint]
@@ -36,19 +41,28 @@ class EndpointForm(_Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if (enabled := self.fields.get("enabled")) is not None:
-            enabled.show_hidden_initial = True  # tells an operator's change from one a worker made meanwhile
+            enabled.show_hidden_initial = True  # distinguishes an operator's change from a worker's
         field, fresh = self.fields.get("new_secret"), new_secret()
         if field is None:
             return  # the user may only view it
         field.help_text = gettext(
-            "Copy it to the receiver before you save: it is not shown again. env:NAME takes it from an environment "
-            "variable of the workers."
+            "Copy the secret to the receiver before you save, because it is not shown again. Write env:NAME to read "
+            "the secret from an environment variable of the workers."
         )
         if self.instance.pk is None:
             field.initial, field.required = fresh, True
         else:
-            kept = gettext("Leave it empty to keep the present one. A fresh one: %(secret)s") % {"secret": fresh}
+            kept = gettext("Leave the field empty to keep the current secret. A new secret: %(secret)s") % {
+                "secret": fresh
+            }
             field.help_text = f"{kept}. {field.help_text}"
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"]
+        # An endpoint whose address is no longer allowed can still be renamed and disabled.
+        if url != self.instance.url and (why := reach.refusal(url)):
+            raise forms.ValidationError(why)
+        return url
 
     def clean_new_secret(self) -> str:
         secret: str = self.cleaned_data["new_secret"]
@@ -69,7 +83,7 @@ class EndpointAdmin(_EndpointAdmin):
     list_filter = ("enabled",)
     search_fields = ("name",)
     readonly_fields = (
-        "disabled_reason", "failures", "failing_since", "delivered_at", "previous_until", "created_at",
+        "disabled_reason", "failures", "failing_since", "delivered_at", "previous_until", "created_at", "deliveries",
     )  # fmt: skip
     fields = ("name", "url", "new_secret", "enabled", *readonly_fields)
     actions = ("enable", "disable")
@@ -79,8 +93,13 @@ class EndpointAdmin(_EndpointAdmin):
         return str(obj)
 
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
-        may_write = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
-        return self.fields if may_write else [one for one in self.fields if one != "new_secret"]
+        if obj is None:
+            return [one for one in self.fields if one not in self.readonly_fields]  # a new one has no past
+        return (
+            self.fields
+            if self.has_change_permission(request, obj)
+            else [one for one in self.fields if one != "new_secret"]
+        )
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
         secret = form.cleaned_data.get("new_secret")
@@ -93,6 +112,15 @@ class EndpointAdmin(_EndpointAdmin):
         else:
             obj.enabled = Endpoint.objects.values_list("enabled", flat=True).get(pk=obj.pk)
         super().save_model(request, obj, form, change)
+        if "url" in form.changed_data and (why := reach.warning(obj.url)):
+            told = gettext("The endpoint is saved, but nothing can be delivered to it at present: %(why)s")
+            messages.warning(request, told % {"why": why})
+
+    @admin.display(description=_("deliveries"))
+    def deliveries(self, obj: Endpoint) -> str:
+        """Link to the log of this endpoint."""
+        log = _address(self.admin_site, "jobqueue_webhooks_delivery_changelist")
+        return _link(f"{log}?endpoint__id__exact={obj.pk}" if log else "", gettext("Show the log"))
 
     @admin.action(description=_("Enable selected endpoints"), permissions=["change"])
     def enable(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
@@ -114,6 +142,18 @@ class EndpointAdmin(_EndpointAdmin):
         return len(chosen)
 
 
+def _address(site: admin.AdminSite, name: str, *args: str) -> str:
+    """Return the URL of a page, or an empty string if the site has no such page."""
+    try:
+        return reverse(f"admin:{name}", args=args, current_app=site.name)
+    except NoReverseMatch:
+        return ""
+
+
+def _link(address: str, words: str) -> str:
+    return format_html('<a href="{}">{}</a>', address, words) if address else words
+
+
 def _switch(endpoint: Endpoint, enabled: bool) -> None:
     if enabled:
         endpoint.enable()
@@ -125,13 +165,34 @@ def _switch(endpoint: Endpoint, enabled: bool) -> None:
 class DeliveryAdmin(_DeliveryAdmin):
     """The read-only admin of the log of deliveries."""
 
-    list_display = ("sent_at", "endpoint", "event", "attempt", "outcome", "status_code", "duration", "reason")
+    list_display = ("sent_at", "endpoint", "event", "attempt", "outcome", "status_code", "took", "reason")
     list_filter = ("outcome",)
     list_select_related = ("endpoint",)
     search_fields = ("delivery_id__exact", "endpoint__name", "event")
     search_help_text = _("A delivery id, an endpoint's name, or an event.")
     ordering = ("-sent_at", "-pk")
     show_full_result_count = False
+    fields = (
+        "endpoint", "event", "job", "attempt", "outcome", "status_code", "reason", "answer", "took", "sent_at",
+    )  # fmt: skip
+    readonly_fields = ("job", "took")
+
+    @admin.display(description=_("duration"), ordering="duration")
+    def took(self, obj: Delivery) -> str:
+        """Show the duration in milliseconds or seconds."""
+        if not 0 <= obj.duration < 86_400:
+            return str(obj.duration)
+        if obj.duration < 1:
+            return gettext("%(count)d ms") % {"count": round(obj.duration * 1000)}
+        return gettext("%(count)s s") % {"count": number_format(round(obj.duration, 1), 1)}
+
+    @admin.display(description=_("job"))
+    def job(self, obj: Delivery) -> str:
+        """Link to the job. A delivery of a job with a foreign id has only a hash of that id."""
+        is_id = is_ulid(obj.delivery_id)
+        return _link(
+            _address(self.admin_site, "jobqueue_job_change", obj.delivery_id) if is_id else "", obj.delivery_id
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

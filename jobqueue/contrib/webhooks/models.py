@@ -39,7 +39,7 @@ class Endpoint(models.Model):
     url = models.CharField(_("URL"), max_length=LONGEST_URL, validators=[check_url])
     secret = models.CharField(_("secret"), max_length=500, default=new_secret)
     previous_secret = models.CharField(_("previous secret"), max_length=500, blank=True, default="")
-    previous_until = MomentField(_("previous secret signs until"), null=True, blank=True)
+    previous_until = MomentField(_("previous secret is used until"), null=True, blank=True)
     enabled = models.BooleanField(_("enabled"), default=True)
     disabled_reason = models.CharField(_("why disabled"), max_length=500, blank=True, default="")
     failures = models.PositiveIntegerField(_("failures in a row"), default=0)
@@ -80,7 +80,7 @@ class Endpoint(models.Model):
         self._row().update(failures=0, failing_since=None, delivered_at=now)
 
     def failed(self, now: datetime, reason: str, *, gone: bool) -> bool:
-        """Store a failed delivery. Return whether it disabled the endpoint, because there were too many."""
+        """Store a failed delivery. Return whether the endpoint was disabled, because there were too many failures."""
         since = Coalesce("failing_since", Value(now, output_field=MomentField()))
         self._row().update(failures=F("failures") + 1, failing_since=since)
         fresh = self._row().filter(enabled=True).first()

@@ -151,7 +151,7 @@ class _Channel:
         return io.BufferedReader(self._reader)
 
     def close(self) -> None:
-        """Leave the connection open. Its owner closes it."""
+        """Do nothing, because the owner of the connection closes it."""
 
 
 class _Reader(io.RawIOBase):

@@ -40,7 +40,7 @@ def new_secret() -> str:
 
 
 def check_secret(secret: str) -> None:
-    """Raise InvalidSecret for what is neither a secret nor a reference to one. The reference isn't resolved."""
+    """Raise InvalidSecret for a text that is neither a secret nor a reference to one. The reference isn't resolved."""
     if secret.startswith(REFERENCE):
         if not _NAME.fullmatch(secret.removeprefix(REFERENCE)):
             raise InvalidSecret(f"{REFERENCE} must be followed by the name of an environment variable.")

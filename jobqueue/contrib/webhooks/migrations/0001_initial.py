@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 (
                     "previous_until",
                     jobqueue.models.fields.MomentField(
-                        blank=True, null=True, verbose_name="previous secret signs until"
+                        blank=True, null=True, verbose_name="previous secret is used until"
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
