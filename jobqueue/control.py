@@ -1,4 +1,4 @@
-"""The operator's actions: retry, amend, cancel and purge jobs, edit payloads, pause and resume queues and types."""
+"""The operator's actions on jobs, on queues and types, and on workers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
+from math import inf
 from typing import Any
 
 from jobqueue import backends
+from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption, NotEditable, duration
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.options import reason as check_reason
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.retry import Seconds
-from jobqueue.records import Amendment, Filter, Ground, Handled, Refusal, Scope
+from jobqueue.records import Amendment, Filter, Ground, Handled, Refusal, Scope, WorkerRequest
 from jobqueue.states import ACTIVE, JobStatus, Move, sources
 
 BATCH = 500
@@ -34,7 +36,7 @@ _Verb = Callable[[Sequence[str]], Handled]
 def retry(ids: Iterable[str], told: Told | None = None, every: Seconds = 0, after: Seconds = 0) -> Handled:
     """Put failed jobs and dead letters back into their queues.
 
-    The first job is due in ``after``, and each of the others ``every`` later than the one before it. ``told`` is called
+    The first job is due after ``after``, and each other job ``every`` later than the previous job. ``told`` is called
     with the number of jobs handled so far.
     """
     return _each(_retrying(every, after), _batches(ids), told)
@@ -109,7 +111,7 @@ def cancellable(wanted: Filter) -> Filter:
 
 
 def purgeable(wanted: Filter) -> Filter:
-    """Narrow a filter to the jobs that ``purge_matching`` takes: never running jobs, and queued ones only if named."""
+    """Narrow a filter to the jobs that ``purge_matching`` takes: ended ones, and queued ones if the filter says so."""
     return _narrowed(wanted, PURGED, frozenset(JobStatus) - {JobStatus.IN_PROGRESS}, "purged")
 
 
@@ -121,16 +123,24 @@ def pause(scope: Scope, name: str, reason: str = "") -> bool:
 
 
 def resume(scope: Scope, name: str) -> bool:
-    """Undo a pause, and wake the workers. Return whether there was one."""
+    """Undo a pause, and wake the workers. Return whether the queue or type was paused."""
     backend = backends.current()
     was_paused = backend.operator.resume(scope, name)
     if was_paused:
-        backend.on_commit(backend.wake)
+        backend.wake_on_commit()
     return was_paused
 
 
+def ask_worker(owner: str, request: WorkerRequest | None) -> bool:
+    """Ask a worker to take no more jobs or to stop, or with ``None`` to take jobs again.
+
+    It obeys at its next heartbeat, within ten seconds. Return whether there is such a worker.
+    """
+    return backends.current().workers.ask(owner, request)
+
+
 def _retrying(every: Seconds, after: Seconds = 0) -> _Verb:
-    """Return a verb that keeps its pace from batch to batch."""
+    """Return a function that retries a batch of jobs, and continues the pace of the batches before."""
     step, due_in = duration(every, "every"), duration(after, "after")
 
     def retry_batch(ids: Sequence[str]) -> Handled:
@@ -150,14 +160,21 @@ def _amending(amendment: Amendment) -> _Verb:
     if amendment.now and amendment.scheduled_at is not None:
         raise InvalidOption("scheduled_at", "cannot be combined with now")
     checked = replace(amendment, scheduled_at=in_utc(Options(**changes).scheduled_at))
-    return lambda ids: _woken(backends.current().operator.amend(ids, checked))
+    return lambda ids: _woken(backends.current().operator.amend(ids, checked), _age(checked))
 
 
-def _woken(handled: Handled) -> Handled:
+def _age(amendment: Amendment) -> float:
+    """Return how many seconds ago amended jobs became due: any number of seconds if their times are kept."""
+    if amendment.now:
+        return 0.0
+    due_at = amendment.scheduled_at
+    return inf if due_at is None else max(0.0, (SYSTEM.now() - due_at).total_seconds())
+
+
+def _woken(handled: Handled, age: float = 0.0) -> Handled:
     """Wake the workers after the commit if any job was changed, because some may be due."""
     if handled.done:
-        backend = backends.current()
-        backend.on_commit(backend.wake)
+        backends.current().wake_on_commit(age)
     return handled
 
 
@@ -175,7 +192,7 @@ def _batches(ids: Iterable[str]) -> Iterator[Sequence[str]]:
 
 
 def _found(wanted: Filter, limit: int | None) -> Iterator[Sequence[str]]:
-    """Yield pages of matching jobs, each job once: a job that fails again meanwhile sorts before the page."""
+    """Yield pages of matching jobs. Each job is yielded once, even if it fails again meanwhile."""
     backend, after, left = backends.current(), None, limit
     while left is None or left > 0:
         batch = backend.jobs.find_ids(wanted, BATCH if left is None else min(BATCH, left), after)

@@ -81,7 +81,7 @@ def is_ulid(job_id: str) -> bool:
 
 
 def begins_ulid(text: str) -> bool:
-    """Return whether a text has only what a ULID may begin with."""
+    """Return whether a text may be the beginning of a ULID."""
     return _BEGINNING.fullmatch(text) is not None
 
 

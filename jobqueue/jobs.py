@@ -9,4 +9,4 @@ from __future__ import annotations
 from django.apps import apps
 
 if apps.is_installed("django.contrib.admin"):
-    from jobqueue.orders.background import operate as operate
+    from jobqueue.orders.job import operate as operate

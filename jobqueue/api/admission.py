@@ -11,6 +11,7 @@ from django.db import connections
 from jobqueue import backends, conf
 from jobqueue.api.receipts import Receipt
 from jobqueue.backends.base import Backend
+from jobqueue.clock import SYSTEM
 from jobqueue.observe import announce
 from jobqueue.records import Draft
 
@@ -20,16 +21,23 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
     backend = backends.current()
     if len(connections.settings) > 1:
         _warn_of_split_transactions()
+    began = SYSTEM.monotonic()
     receipts = backend.enqueue(drafts)
     created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
     if created:
-        backend.on_commit(lambda: _announce(backend, created))
+        backend.on_commit(lambda: _announce(backend, created, began))
     return [Receipt(one.id, one.outcome, one.payload_differs) for one in receipts]
 
 
-def _announce(backend: Backend, drafts: Sequence[Draft]) -> None:
-    backend.wake()
+def _announce(backend: Backend, drafts: Sequence[Draft], began: float) -> None:
+    backend.wake(_age(drafts, SYSTEM.monotonic() - began))
     announce.enqueued(drafts)
+
+
+def _age(drafts: Sequence[Draft], lasted: float) -> float:
+    """Return how many seconds ago the oldest of the drafts became due, if its transaction has lasted so long."""
+    moments = [draft.scheduled_at for draft in drafts if draft.scheduled_at is not None]
+    return max(lasted, (SYSTEM.now() - min(moments)).total_seconds()) if moments else lasted
 
 
 def _warn_of_split_transactions() -> None:

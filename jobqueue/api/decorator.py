@@ -1,4 +1,4 @@
-"""The decorator ``@job``: it makes a handler of a function, and registers its type."""
+"""The decorator ``@job``, which makes a function a handler and registers its job type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobqueue.policy.retry import Delay, Exponential, Seconds
 
 
 class MakesHandler(Protocol):
-    """What ``@job(...)`` returns: a decorator that makes a handler of a function."""
+    """The return value of ``@job(...)``: a decorator that makes a function a handler."""
 
     @overload
     def __call__(
@@ -97,7 +97,7 @@ def job(
     editable: bool = True,
     **defaults: Any,
 ) -> Any:
-    """Make a handler of a function. Works with and without options.
+    """Make a function a handler of jobs. Can be used with or without options.
 
     ``name`` is the job type; it defaults to the function's name. ``queue``, ``priority``, ``max_retries`` (the total
     number of attempts), ``timeout`` and ``delay`` are defaults for its jobs. ``retry`` is the wait after a failure;

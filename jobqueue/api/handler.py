@@ -80,8 +80,8 @@ class Handler(Generic[P, R, E, T]):
     def enqueue_many(self, payloads: Iterable[Any]) -> list[Receipt[T]]:
         """Store a job for each payload, a model or a dict of fields, in a few statements: all of them or none.
 
-        The same key for many jobs is refused. To give each a key of its own, collect ``using(...).draft(...)`` and call
-        ``jobqueue.enqueue_many``.
+        Raises InvalidOption if the handler has a key, which can't be the same for many jobs. To give each a key of its
+        own, collect ``using(...).draft(...)`` and call ``jobqueue.enqueue_many``.
         """
         if self.options.idempotency_key is not None or self.options.unique_key is not None:
             raise InvalidOption("key", "cannot be the same for many jobs: draft each with a key of its own")

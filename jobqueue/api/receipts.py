@@ -61,7 +61,7 @@ class Receipt(DraftReceipt, Generic[T]):
         return self._awaited(None).__await__()
 
     async def aresult(self, timeout: timedelta | float | None = None) -> T:
-        """Async version of ``result()``. Other tasks of the event loop go on meanwhile."""
+        """Async version of ``result()``. It doesn't block the event loop."""
         return self._result_of(await self._awaited(timeout))
 
     async def _awaited(self, timeout: timedelta | float | None) -> JobRecord:
@@ -95,7 +95,7 @@ class Receipt(DraftReceipt, Generic[T]):
 
 
 def _pauses(timeout: timedelta | float | None) -> Iterator[float]:
-    """Yield the pauses between two looks, longer and longer until the timeout."""
+    """Yield the pauses between two reads of the job, which grow until the timeout."""
     end = None if timeout is None else SYSTEM.monotonic() + duration(timeout, "timeout").total_seconds()
     return _paced(end)
 

@@ -1,4 +1,4 @@
-"""The context of a handler: facts about its attempt, and what it may ask for."""
+"""The context of a handler: facts about its attempt, and methods to report, stop and enqueue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Attending(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """The attempt that a handler runs in. ``fence`` grows with each claim, and other systems can compare it."""
+    """The attempt that a handler runs in. ``fence`` grows with each claim, so that other systems can compare it."""
 
     job_id: str
     job_type: str
@@ -81,10 +81,10 @@ class JobContext:
     def enqueue(self, target: Drafting | str, /, *args: Any, **fields: Any) -> str:
         """Enqueue a follow-up job, which is stored with this attempt's completion, or not at all.
 
-        Takes a handler, as in ``ctx.enqueue(resize, image_id=7)``, the ``using()`` of one, or the name of a job type.
-        This job becomes its parent. It has this job's tenant and workspace unless others are given; with another tenant
-        it doesn't inherit the workspace. Returns the id that it will have, unless its key already belongs to an older
-        job. Raises the same errors as ``enqueue``.
+        Takes a handler, as in ``ctx.enqueue(resize, image_id=7)``, a handler with ``using()`` options, or the name of a
+        job type. This job becomes its parent. The new job inherits this job's tenant and workspace unless others are
+        given. With another tenant, the workspace isn't inherited. Returns the id that it will have, unless its key
+        already belongs to an older job. Raises the same errors as ``enqueue``.
         """
         if self.attendant is None:
             raise JobQueueError("ctx.enqueue() needs a worker that completes the attempt, and there is none here.")

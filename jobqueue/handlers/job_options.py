@@ -34,7 +34,7 @@ def options_of(defaults: Mapping[str, Any]) -> Options:
 
 
 def no_option_of_a_job(name: str) -> InvalidOption:
-    """Return the error for an option that ``using`` doesn't have, with those that it has."""
+    """Return the error for an option that ``using`` doesn't accept. The error lists the accepted ones."""
     if name in OF_A_TYPE:
         return InvalidOption(name, "is not an option of single jobs: pass it to @job, for all jobs of the type")
     return InvalidOption(name, f"is not an option of a job. {_advice(name, OPTION_NAMES)}")

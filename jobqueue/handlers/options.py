@@ -17,9 +17,9 @@ from jobqueue.policy.retry import Seconds
 NAME_LENGTH = 100
 KEY_LENGTH = 255
 REASON_LENGTH = 500
-#: Far above any sensible value.
+#: A bound far above any useful number of attempts.
 MOST_RETRIES = 10_000
-#: Every time zone can say these, and what lies between them.
+#: The bounds of moments that can be converted to every time zone.
 FIRST_MOMENT, LAST_MOMENT = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
 _NAME = re.compile(r"[\w.:/@-]+")
@@ -62,7 +62,7 @@ class Options:
         if self.idempotency_key is not None and self.unique_key is not None:
             raise InvalidOption(
                 "unique_key",
-                "cannot be combined with idempotency_key, which holds as long as the job is kept and so is enough",
+                "cannot be combined with idempotency_key, which allows only one job anyway",
             )
         if self.scheduled_at is not None and duration(self.delay, "delay"):
             raise InvalidOption("delay", "cannot be combined with scheduled_at")

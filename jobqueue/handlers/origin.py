@@ -12,10 +12,10 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.utils.functional import LazyObject, empty
 
-#: The keys of both in the column ``context``.
+#: The keys of the request and the user in the column ``context``.
 REQUEST_ID, USER = "request_id", "user"
 LONGEST = 200
-#: A valid id. A client can send any header; others are left out.
+#: The form of a valid request id. Others are ignored, because a client can send any header.
 _ID = re.compile(rf"[!-~]{{1,{LONGEST}}}")
 #: The attributes in which other middleware stores the id.
 _ATTRIBUTES = ("request_id", "id")
@@ -33,10 +33,10 @@ def found() -> _Found:
 
 @contextmanager
 def origin(*, user: object = None, request_id: object = None) -> Iterator[None]:
-    """Record in the jobs enqueued inside which user and which request they come from.
+    """Store the user and the request in all jobs that are enqueued inside this context.
 
-    ``user`` is a user or a user's primary key. Arguments that are left out keep the value from outside. This is for
-    consumers, commands and your own middleware; ``jobqueue.middleware.job_origin`` does it for requests.
+    ``user`` is a user or a user's primary key. An argument that is left out keeps its value from an enclosing context.
+    This is for consumers, commands and your own middleware; ``jobqueue.middleware.job_origin`` does it for requests.
     """
     known = {**found(), **_facts(user, request_id)}
     with _looking(lambda: known):
@@ -52,7 +52,7 @@ def of_request(request: HttpRequest) -> Iterator[None]:
 
 @contextmanager
 def of_job(carried: Mapping[str, Any]) -> Iterator[None]:
-    """Pass a job's origin on to its follow-up jobs. Another program may have stored anything there."""
+    """Pass a job's origin on to its follow-up jobs. Values of a wrong form, stored by other programs, are ignored."""
     known = _facts(carried.get(USER), carried.get(REQUEST_ID))
     with _looking(lambda: known):
         yield

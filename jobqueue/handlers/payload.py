@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from jobqueue import conf, foreign_json
@@ -36,18 +36,23 @@ class PayloadType(Generic[P]):
         self._adapter: TypeAdapter[P] = TypeAdapter(form)
         self._fields = getattr(form, "model_fields", {})
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the values in a payload, if the form declares them."""
+        return tuple(field.alias or name for name, field in self._fields.items())
+
     def dump(self, value: object) -> str:
         """Validate a payload and return it as JSON.
 
-        Raises pydantic's ValidationError for a payload that doesn't fit. Raises PayloadRefused for one that fits but
-        would not be read back the same: NaN, bytes or tuples where anything is allowed, keys that aren't strings,
-        masked secrets; or that is too large.
+        Raises pydantic's ValidationError for a payload that doesn't fit. Raises PayloadRefused for one that is too
+        large, or that JSON would change. JSON changes NaN, masked secrets and keys that aren't strings, and, in fields
+        without a type, bytes and tuples.
         """
         payload = self._adapter.validate_python(value)
         return stored(payload, self._adapter, self._adapter.validate_json, "payload", PayloadRefused)
 
     def dump_edited(self, data: object) -> str:
-        """Validate JSON data that a person wrote, and return it as it is stored.
+        """Validate JSON data from a form, and return it as it is stored.
 
         Raises PayloadUnfit, which says what doesn't fit and where, and PayloadRefused like ``dump``.
         """
@@ -58,8 +63,15 @@ class PayloadType(Generic[P]):
             raise
         except ValidationError as error:
             raise PayloadUnfit(_in_words(error, secret_values(data))) from None
-        except Exception as error:  # a validator that fails on what a person wrote
+        except Exception as error:  # a validator failed on the edited data
             raise PayloadUnfit([("payload", f"its validation raised {type(error).__name__}")]) from error
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of what a person may write, or an empty one for a form that has none."""
+        try:
+            return self._adapter.json_schema(by_alias=True)
+        except PydanticUserError:  # a type of the project's own without a schema
+            return {}
 
     def load(self, text: str, version: int) -> P:
         """Parse a stored payload, and upgrade it first if it has an older version.
@@ -103,7 +115,7 @@ def stored(
     what: str,
     refusal: type[Exception],
 ) -> str:
-    """Return a value as JSON that ``read`` turns into the same value. Refuse one that would change on the way.
+    """Return a value as JSON that ``read`` turns into the same value. Refuse a value that JSON would change.
 
     This is the one rule for payloads and results.
     """
@@ -134,7 +146,7 @@ def _complaints(error: ValidationError, what: str, fields: Container[object]) ->
 
 
 def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield places and messages without the input. Secrets that a validator quotes are redacted."""
+    """Yield the field and the message of each error. Input values, and secrets that a validator quotes, are removed."""
     secrets = tuple(secrets)
     for one in error.errors(include_input=False, include_url=False, include_context=False)[:_MOST_COMPLAINTS]:
         place = ".".join(map(str, one["loc"])) or "payload"
@@ -142,7 +154,7 @@ def _in_words(error: ValidationError, secrets: Iterable[str]) -> Iterator[tuple[
 
 
 def dump_report(value: dict[str, Any]) -> str:
-    """Return a progress report as JSON. It is for people, so dates become text. Raises PayloadRefused."""
+    """Return a progress report as JSON. Reports are for people, so dates become text. Raises PayloadRefused."""
     try:
         data = to_jsonable_python(value)
     except ValueError as error:

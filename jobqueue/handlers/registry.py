@@ -60,7 +60,7 @@ class JobType:
         return self.decide_all(options, [payload])[0]
 
     def decide_all(self, options: Options, payloads: Iterable[object]) -> list[Draft]:
-        """Return a draft for each payload. What they share is computed once, because it costs as much as a payload."""
+        """Return a draft for each payload. Shared values are computed once, because they take as long as a payload."""
         version = self.payload.version
         delay = duration(options.delay, "delay")
         scheduled_at, expires_at = in_utc(options.scheduled_at), in_utc(options.expires_at)
@@ -200,7 +200,7 @@ class Registry:
             self._types[name] = added
 
     def offer(self, kind: JobType, reconciler: Reconciler) -> None:
-        """Register the reconciler of a type. A second one replaces the first."""
+        """Register the reconciler of a type, in place of an earlier one."""
         for name in (kind.name, *kind.aliases):
             self._reconcilers[name] = reconciler
 

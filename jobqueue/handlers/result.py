@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from jobqueue.errors import ResultRefused
 from jobqueue.handlers.payload import stored
 
-#: Keeps NaN, so that the refusal can name it.
+#: Writes NaN as such, so that the error can name it.
 _PLAIN: TypeAdapter[Any] = TypeAdapter(Any, config=ConfigDict(ser_json_inf_nan="constants"))
 
 
@@ -37,7 +37,7 @@ class ResultType:
             raise ResultRefused(f"The result cannot be written as JSON: {type(error).__name__}") from error
 
     def load(self, data: Any) -> Any:
-        """Return a stored result as the value that the handler returned, as far as its signature declares the type."""
+        """Return a stored result as the type that the handler's signature declares, or else as JSON data."""
         if data is None or self._adapter is None:
             return data
         try:
@@ -72,7 +72,7 @@ def _read(sent: object, text: str) -> Any:
 
 
 def _with_models(sent: Any, back: Any) -> Any:
-    """Replace data by models where models were sent."""
+    """Return data that was read from JSON. Where ``sent`` has a pydantic model, the result has one too."""
     if isinstance(sent, BaseModel):
         return type(sent).model_validate_json(json.dumps(back))
     if isinstance(sent, dict) and isinstance(back, dict):

@@ -1,4 +1,4 @@
-"""The comparison of completed jobs with the world: what was done and is gone. It reports, and mends nothing."""
+"""The comparison of completed jobs with the world. Effects of jobs that are gone are reported, but not repaired."""
 
 from __future__ import annotations
 

@@ -54,9 +54,9 @@ def reconcile(
 ) -> Summary:
     """Compare completed jobs with the world, and pass each discrepancy to ``tell`` as it is found.
 
-    ``types`` limits which types' jobs are compared; later jobs of other types still count as later. Subjects of running
-    jobs, and of queued jobs with earlier attempts, are left out, because they may be changing. Raises UnknownJobType
-    for an unknown type, and JobQueueError for one without a comparison.
+    ``types`` limits the comparison to jobs of these types. A job isn't compared if a later job of any type has its
+    subject. Subjects of running jobs, and of queued jobs with earlier attempts, are left out, because they may be
+    changing. Raises UnknownJobType for an unknown type, and JobQueueError for one without a comparison.
     """
     asked = _asked(types)
     summary = Summary()

@@ -1,7 +1,7 @@
 """The last job of each subject, for more jobs than fit into memory.
 
-They are kept in a temporary SQLite file, which grows on disk and vanishes when it is closed. The queue's database is
-only read.
+The jobs are kept in a temporary SQLite file, which grows on disk and vanishes when it is closed. The queue's database
+is only read.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ _AGAIN = {
 class Intake:
     """Takes jobs in with their ids, columns and history.
 
-    A batch is stored whole, with its name, in one transaction. The name then shows that it was stored, even after its
-    jobs have run and are purged, whatever process dies in between.
+    The jobs and the name of a batch are stored in one transaction. The name shows that the batch was stored, even after
+    its jobs were purged.
     """
 
     def __init__(self, session: Session) -> None:
@@ -37,10 +37,10 @@ class Intake:
         self._relays = session.rows(Relay)
 
     def receive(self, source: str, take: Callable[[], Batch | None]) -> tuple[Batch, Mapping[str, Refused]] | None:
-        """Store the next batch of an outbox. Return it with the refused jobs, or ``None`` if there was nothing to do.
+        """Store the next batch of an outbox. Return the batch and its refused jobs, or ``None`` if there is no batch.
 
-        The row of the outbox is locked while ``take`` asks for the batch. So a relay that was frozen meanwhile gets the
-        batch that is on its way now, and can't bring one that another relay has brought already.
+        The row of the outbox is locked before ``take`` is called. A relay that was suspended for a while therefore gets
+        the current batch, and can't store an old one again.
         """
 
         def work() -> tuple[Batch, Mapping[str, Refused]] | None:
@@ -51,10 +51,10 @@ class Intake:
             if row is None or batch is None:
                 return None
             if batch.jobs and batch.holder != row.batch:
-                row.refused = self._store(batch)
+                row.refused = {_escaped(job_id): one for job_id, one in self._store(batch).items()}
                 row.batch, row.relayed_at = batch.holder, self._session.now()
                 row.save(using=self._session.alias)
-            return batch, {job_id: Refused(JobStatus(one[0]), *one[1:]) for job_id, one in row.refused.items()}
+            return batch, {_read(key): Refused(JobStatus(one[0]), *one[1:]) for key, one in row.refused.items()}
 
         self._introduce(source)
         return self._session.transact(work)
@@ -78,7 +78,7 @@ class Intake:
         return refused
 
     def _refusal(self, work: Callable[[], object]) -> Exception | None:
-        """Do work as a whole or not at all. Return the error if a row was in its way."""
+        """Do work in a savepoint. Return the error if a row caused one."""
         try:
             with self._session.atomic():
                 work()
@@ -89,7 +89,7 @@ class Intake:
         return None
 
     def _there(self, ids: Sequence[str]) -> set[str]:
-        """Return the ids of the jobs that are stored. An id that the database rejects is not."""
+        """Return the ids of the stored jobs. An id that the database rejects isn't stored."""
         found: set[str] = set()
         if self._refusal(lambda: found.update(self._jobs.filter(pk__in=ids).values_list("pk", flat=True))):
             for one in ids if len(ids) > 1 else ():
@@ -107,7 +107,7 @@ class Intake:
         if error is None:
             return None
         held: list[list[str] | None] = []
-        self._refusal(lambda: held.append(self._duplicate(job)))  # no job here has a key that this database rejects
+        self._refusal(lambda: held.append(self._duplicate(job)))  # if the database rejects the key, no job here has it
         return next(filter(None, held), None) or _kept(Dead("not relayed"), _told(error))
 
     def _duplicate(self, job: Job) -> list[str] | None:
@@ -131,8 +131,18 @@ def _kept(decision: Dead | Stopped, error: str) -> list[str]:
     return [status.value, decision.reason, error]
 
 
+def _escaped(job_id: str) -> str:
+    """Return an id as a key of JSON. Postgres stores no NUL in JSON, not even an escaped one."""
+    return job_id.encode("unicode_escape").decode("ascii")
+
+
+def _read(key: str) -> str:
+    """Return the id that was escaped."""
+    return key.encode("latin-1", "backslashreplace").decode("unicode_escape", "replace")
+
+
 def _due_at(row: Mapping[str, Any], now: datetime) -> datetime:
-    """Return when a job is due here. One that was due at once is due now, whatever the other clock showed."""
+    """Return when a job is due here. A job that was due at once is due now, even if the other clock is ahead."""
     due_at: datetime = row["scheduled_at"]
     return min(due_at, now) if due_at <= row["created_at"] else due_at
 

@@ -23,9 +23,9 @@ _QUEUED = Q(status=JobStatus.QUEUED.value)
 
 
 class Outbox:
-    """Keeps jobs until they are stored in the shared database. Each verb is one transaction, and may be repeated.
+    """Keeps jobs until they are stored in the shared database. Each method is one transaction, and may be repeated.
 
-    - One batch is on its way at a time. It is offered again until it is closed.
+    - One batch is on its way at a time. The batch is offered again until it is closed.
     - If an operator cancels a job on its way, the shared database is asked to cancel it before it leaves here.
     """
 
@@ -36,7 +36,7 @@ class Outbox:
         self._relays = session.rows(Relay)
 
     def source(self) -> str:
-        """Return the name of this outbox. It is made up once and kept, and no other outbox has it."""
+        """Return the unique name of this outbox, which is generated once and stored."""
 
         def work() -> str:
             own = self._own().values_list("source", flat=True)
@@ -47,16 +47,16 @@ class Outbox:
         return self._session.transact(work)
 
     def is_empty(self) -> bool:
-        """Return whether nothing waits."""
+        """Return whether no job waits to be relayed."""
         with self._session.reading():
             return not self._jobs.filter(_QUEUED).exists() and not self._jobs.filter(_ON_THEIR_WAY).exists()
 
     def take(self, limit: int) -> Batch:
-        """Take the batch that is on its way. If there is none, take the first queued jobs in order of id."""
+        """Return the batch on its way. If no batch is, make one of the first queued jobs in order of id."""
 
         def work() -> Batch:
-            self._own().select_for_update().first()  # other relays wait here, and then find the batch
-            # In no order: to sort them, a database would walk through all queued jobs.
+            self._own().select_for_update().first()  # other relays wait here, and then get the same batch
+            # Unordered, because the database would read all queued jobs to sort these.
             begun = list(self._jobs.filter(_ON_THEIR_WAY).values_list("lease_owner", flat=True)[:1])
             holder = begun[0] if begun else self._begin(limit)
             return self._batch(holder) if holder else Batch()
@@ -71,7 +71,7 @@ class Outbox:
         self._jobs.filter(pk__in=ids).update(
             status=JobStatus.IN_PROGRESS.value,
             lease_owner=holder,
-            lease_until=None,  # another program may have set one
+            lease_until=None,  # another program may have set a time
             updated_at=self._session.now(),
         )
         return holder if ids else None
@@ -115,10 +115,10 @@ class Outbox:
 
         self._session.transact(work)
 
-    # For those who look
+    # State
 
     def lost(self, error: str) -> None:
-        """Store that the shared database is out of reach. The first time tells since when."""
+        """Store that the shared database is out of reach, and when this was first noticed."""
 
         def work() -> None:
             self._own().filter(lost_at=None).update(lost_at=self._session.now())
@@ -138,6 +138,6 @@ class Outbox:
 
 
 def waiting_in(backend: Backend) -> Waiting | None:
-    """Read how the relay of a backend's jobs fares; ``None`` if its jobs are run where they are."""
+    """Return the state of a backend's outbox, or ``None`` if its jobs aren't relayed."""
     relays = conf.get("RELAY_TO") is not None
     return Outbox(backend.session).waiting() if relays and isinstance(backend, SqlBackend) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import selectors
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, ProgrammingError
@@ -24,14 +25,14 @@ from jobqueue.worker.wake_listener import WakeListener
 
 logger = logging.getLogger("jobqueue")
 
-#: How many jobs go over in one transaction. The way may be long, and their payloads have to fit into memory.
+#: How many jobs are relayed in one transaction. Their payloads must fit into memory.
 AT_ONCE = 200
 #: How many seconds a shared database may be silent before it counts as lost.
 SILENCE = 10.0
 
 
 def runner_of(options: WorkerOptions) -> RelayRunner:
-    """Make what runs in a worker's place if ``RELAY_TO`` names a database."""
+    """Return the runner that ``runworker`` uses instead of a worker if ``RELAY_TO`` names a database."""
     outbox, shared = backends.current(), backends.shared()
     if not (isinstance(outbox, SqlBackend) and isinstance(shared, SqlBackend)):
         raise ImproperlyConfigured(
@@ -43,7 +44,7 @@ def runner_of(options: WorkerOptions) -> RelayRunner:
 class RelayRunner:
     """Relays until it is told to stop, or with ``drain`` until nothing waits or the shared database is lost.
 
-    Each job arrives once, whatever is killed in between. Several relays of one outbox take turns.
+    Each job arrives once, even if processes are killed. Several relays of one outbox take turns.
     """
 
     def __init__(self, outbox: SqlBackend, shared: SqlBackend, options: WorkerOptions) -> None:
@@ -61,7 +62,7 @@ class RelayRunner:
         self._has_failed = False
 
     def run(self) -> int:
-        """Work. Return the exit status: 0, or 1 if a drain has left something."""
+        """Relay until it is time to stop. Return the exit status: 0, or 1 if a drain has left jobs behind."""
         self._shared.bound_silence(SILENCE)
         self._selector.register(self.signals.bell, selectors.EVENT_READ, self.signals)
         if self._options.stop_at_eof:
@@ -83,7 +84,7 @@ class RelayRunner:
         return self._here.is_lost or self._there.is_lost or self._has_failed
 
     def turn(self) -> bool:
-        """Relay one batch. Return whether it is worth going on at once."""
+        """Relay one batch. Return whether another batch may follow at once."""
         if self._out_until > SYSTEM.monotonic() or self._here.ask(self._outbox.is_empty) is not False:
             return False
         self._source = source = self._source or self._here.ask(self._outbox.source)
@@ -97,7 +98,7 @@ class RelayRunner:
         return received is not None and self._close(*received)
 
     def _receive(self, source: str) -> tuple[Batch, Mapping[str, Refused]] | None:
-        """Have the next batch stored. A database without the table, or without the rights to it, counts as lost."""
+        """Store the next batch in the shared database. A missing table or permission counts as a lost database."""
         try:
             return self._intake.receive(source, lambda: self._here.ask(lambda: self._outbox.take(AT_ONCE)))
         except ProgrammingError as error:
@@ -108,10 +109,10 @@ class RelayRunner:
         return max(self._here.out_until, self._there.out_until)
 
     def _close(self, batch: Batch, refused: Mapping[str, Refused]) -> bool:
-        """Close a batch that is stored over there. Pass cancellations on, and log what was relayed."""
+        """Close a batch that the shared database has stored. Pass cancellations on, and log the relayed jobs."""
         if not batch.jobs:
             return False
-        self._there.ask(self._shared.wake)
+        self._there.ask(lambda: self._shared.wake(_age(batch)))
         asked = self._here.ask(lambda: self._outbox.asked_to_stop(batch))
         if asked and self._there.ask(lambda: self._shared.operator.cancel(asked)) is None:
             return False
@@ -136,7 +137,7 @@ class RelayRunner:
             self._is_loss_recorded = self._do(lambda: self._outbox.lost(why))
 
     def _do(self, verb: Callable[[], None]) -> bool:
-        """Do something in the outbox. Return whether it was in reach."""
+        """Call a method of the outbox. Return whether its database could be reached."""
 
         def work() -> bool:
             verb()
@@ -145,7 +146,7 @@ class RelayRunner:
         return bool(self._here.ask(work))
 
     def _rest(self) -> None:
-        """Wait for a wake-up, a signal or the next look. If a database is lost, wait until it is tried again."""
+        """Wait for a wake-up, a signal or the next poll. If a database is lost, wait until the next try."""
         now = SYSTEM.monotonic()
         end = now + self._options.poll_interval
         if now < self._look_again:
@@ -158,5 +159,11 @@ class RelayRunner:
             if self._wake_ups.due <= SYSTEM.monotonic():
                 heard.append(self._wake_ups.hear())
             if any(heard) and self._out_until <= SYSTEM.monotonic():
-                self._look_again = SYSTEM.monotonic() + 2 * PAUSE  # for jobs whose wake-up a producer held back
+                self._look_again = SYSTEM.monotonic() + 2 * PAUSE  # for jobs whose wake-up was not sent
                 return
+
+
+def _age(batch: Batch) -> float:
+    """Return how many seconds ago the oldest job of a batch became due."""
+    oldest: datetime = min(row["scheduled_at"] for row in batch.jobs)
+    return max(0.0, (SYSTEM.now() - oldest).total_seconds())
