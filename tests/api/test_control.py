@@ -93,7 +93,7 @@ def test_what_no_job_can_have_changes_nothing(queue, row, amendment):
 @pytest.mark.parametrize("amendment", [Amendment(now=True), Amendment(queue="mail")])
 def test_workers_are_woken_by_what_may_be_due_by_now(queue, monkeypatch, amendment):
     woken = []
-    monkeypatch.setattr(type(queue), "wake", lambda self: woken.append(1))
+    monkeypatch.setattr(type(queue), "wake", lambda self, age=0.0: woken.append(1))
     job_id = put(queue, delay=timedelta(days=1))
     control.amend(["nosuch"], amendment)
     assert woken == []

@@ -13,10 +13,23 @@ from django.db import connections
 
 from jobqueue.clock import SYSTEM, to_text
 from jobqueue.ids import new_id
-from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
+from jobqueue.models import (
+    Attempt,
+    Job,
+    KnownError,
+    Metric,
+    Order,
+    OrderedJob,
+    OrderPart,
+    Pause,
+    Relay,
+    SavedSearch,
+    Worker,
+)
 from jobqueue.policy.stretches import KEPT, begin_of
 
-TABLES = {model._meta.db_table: model for model in (Job, Attempt, Pause, Worker, Metric, Relay)}
+_MODELS = (Job, Attempt, Pause, Worker, Metric, Relay, Order, OrderPart, OrderedJob, SavedSearch, KnownError)
+TABLES = {model._meta.db_table: model for model in _MODELS}
 COLUMNS = {table: [str(field.column) for field in model._meta.concrete_fields] for table, model in TABLES.items()}
 
 
@@ -209,6 +222,16 @@ def row_of(table: str, state: str = "queued") -> dict[str, Any]:
                  "ran_count": 0, "ran_sum": 0, "waited": "{}", "ran": "{}"},
         Relay: {"source": new_id(), "is_own": False, "batch": "", "refused": "{}", "relayed_at": None, "lost_at": None,
                 "error": ""},
+        Order: {"id": new_id(), "state": "running", "verb": "retry", "user_id": "1", "title": "Retry 2 jobs",
+                "instruction": '{"verb": "retry", "user_id": "1", "user_name": "ada"}', "wanted": "{}",
+                "is_selection": False, "back": "/admin/", "account": '{"statuses": ["queued"], "at": 1, "found": {}}',
+                "steps": 1, "total": 2, "done": 1, "left_alone": 0, "seal": "x:y", "job_id": new_id(), "asked_at": PAST,
+                "counted_at": PAST, "given_at": PAST, "starts_at": PAST, "began_at": PAST, "ended_at": None,
+                "why_ended": ""},
+        OrderPart: {"order_id": new_id(), "first": 0, "ids": '["x"]'},
+        OrderedJob: {"order_id": new_id(), "job_id": new_id()},
+        SavedSearch: {"user_id": "1", "listed": "job", "name": f"mine {number}", "query": "q=type%3Aswallow"},
+        KnownError: {"fingerprint": f"{number:064}", "release": "1.0", "first_at": PAST, "retried_at": PAST},
     }  # fmt: skip
     return rows[TABLES[table]]
 

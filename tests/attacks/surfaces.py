@@ -20,10 +20,11 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 import jobqueue
-from jobqueue import backends, control
+from jobqueue import backends, conf, control
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobQueueError
 from jobqueue.ids import new_id
+from jobqueue.models import Order
 from jobqueue.records import Amendment, Caps, Draft, Filter, Scope
 from jobqueue.states import JobStatus
 from tests.attacks.drains import LIES
@@ -38,8 +39,13 @@ SEARCHES = (
     "payload.0:abc", "tenant:acme", "after:2h", "before:2027-01-31", "id:01*", "key:k", "parent:01", "worker:nobody",
     "fingerprint:none", "fingerprint:3f2a",
 )  # fmt: skip
-LISTS = ("job_changelist", "deadletter_all", "deadletter_changelist", "queue_changelist", "worker_changelist")
+LISTS = (
+    *("job_changelist", "deadletter_all", "deadletter_changelist"),
+    *("queue_changelist", "worker_changelist", "order_changelist"),
+)
 DASHBOARDS = ("dashboard_changelist", "dashboard_live")
+#: What a list is read as, besides its page.
+READ_AS = ("job_export_csv", "job_export_json", "job_rows", "deadletter_export_json", "deadletter_rows")
 VERBS = ("retry", "run_now", "reschedule", "prioritise", "move", "cancel", "purge")
 _HREF = re.compile(r'href="(/admin/jobqueue/[^"#]*)"')
 _LINKS_FOLLOWED = 12
@@ -122,8 +128,25 @@ def _showing(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
             yield _named(_command("show", job["id"], "--json"), job["id"])
         for page in ("change", "live", "edit"):
             yield _page(client, f"jobqueue_job_{page}", quote(job["id"]))
-    for name in (*LISTS, *DASHBOARDS):
+    for name in (*LISTS, *READ_AS, *DASHBOARDS):
         yield _page(client, f"jobqueue_{name}")
+
+
+def _asking(client: Client, _jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
+    """Ask for what belongs to a user: questions, orders and saved searches."""
+    for name in LISTS[:3]:
+        yield _page(client, f"jobqueue_{name}")
+    yield from _orders(client)
+
+
+def _orders(client: Client) -> Iterator[Call]:
+    with backends.current().any_text():
+        orders = list(Order.objects.using(conf.get("DATABASE")).values_list("pk", flat=True))
+    for order_id in orders:
+        yield _page(client, "jobqueue_order_change", quote(order_id))
+        yield _page(client, "jobqueue_job_question", quote(order_id))
+        yield _page(client, "jobqueue_job_question", quote(order_id), post=True)
+        yield _page(client, "jobqueue_order_stop", quote(order_id), post=True)
 
 
 def _writing(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
@@ -133,11 +156,12 @@ def _writing(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     yield from _writing_commands(jobs)
 
 
-How = Literal["reading", "briefly", "showing", "writing"]
+How = Literal["reading", "briefly", "showing", "asking", "writing"]
 CALLS: dict[How, Callable[[Client, Sequence[dict[str, Any]]], Iterator[Call]]] = {
     "reading": _reading,
     "briefly": _brief,
     "showing": _showing,
+    "asking": _asking,
     "writing": _writing,
 }
 
@@ -305,6 +329,8 @@ def _ask(client: Client, address: str, data: Any = None, *, post: bool = False) 
     client.raise_request_exception = False
     try:
         answer = client.post(address, data or {}) if post else client.get(address, data or {})
+        if answer.streaming:
+            answer.getvalue()
     finally:
         got_request_exception.disconnect(catch)
     if answer.status_code >= 500 or caught:
@@ -313,7 +339,7 @@ def _ask(client: Client, address: str, data: Any = None, *, post: bool = False) 
 
 
 def _pages(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
-    for name in (*LISTS, *DASHBOARDS, "deadletter_by_error"):
+    for name in (*LISTS, *READ_AS, *DASHBOARDS, "deadletter_by_error"):
         yield _page(client, f"jobqueue_{name}")
     for status in JobStatus:
         yield _page(client, "jobqueue_job_changelist", data={"status": status.value})
@@ -324,10 +350,11 @@ def _pages(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
         yield f"links of {name}", lambda name=name: _follow(client, reverse(f"admin:jobqueue_{name}"), seen)
     for job in jobs:
         yield from _pages_of(client, quote(job["id"]))
+    yield from _orders(client)
 
 
 def _pages_of(client: Client, job_id: str) -> Iterator[Call]:
-    for page in ("change", "live", "edit", "history", *VERBS):
+    for page in ("change", "live", "edit", "again", "history", *VERBS):
         yield _page(client, f"jobqueue_job_{page}", job_id)
     yield _page(client, "jobqueue_deadletter_change", job_id)
 

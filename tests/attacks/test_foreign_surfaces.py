@@ -5,6 +5,7 @@ What is tried here is a sample that is the same each time; ``python -m tests.att
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -75,6 +76,24 @@ def test_every_table_but_the_jobs_may_hold_anything(foreign, visitor):
     foreign.store("job_queue", job_row())
     forge(foreign, [one for one in singles("") if one.table in TABLES])
     assert troubles(visitor, found_in(foreign), "reading") == []
+
+
+#: Rows of one user: what is in the columns that say so is tried with all others.
+OF_A_USER = ("job_queue_order", "job_queue_saved_search")
+
+
+def test_questions_and_saved_searches_of_a_user_may_hold_anything(foreign, visitor, operator):
+    mine = {"user_id": str(operator.user.pk)}
+    rows = [one for one in singles("") if one.table in OF_A_USER and not one.name.startswith("user_id")]
+    asked = {"job_queue_order": {"state": "asked", "given_at": None}}
+    forge(foreign, [replace(one, row={**mine, **_unless_forged(one, asked.get(one.table, {}))}) for one in rows])
+    assert troubles(visitor, (), "asking") == []
+
+
+def _unless_forged(forgery, changes):
+    column = forgery.name.partition(" = ")[0]
+    own = {name: value for name, value in forgery.row.items() if name != "user_id"}
+    return own | {name: value for name, value in changes.items() if name != column}
 
 
 def test_a_relay_brings_over_what_is_behind_any_row(foreign, alias, settings):

@@ -226,7 +226,7 @@ def test_a_worker_runs_the_others_and_status_names_what_it_leaves_out(
     jobs.until("completed", *(note_run.enqueue(number=number) for number in range(1, 4)))
     until(lambda: "leaves it out" in run("status").out, what="the worker's news")
     status = run("status")
-    assert f"error: job {bad.id} can neither be run nor ended" in status.out
+    assert f"error: Job {bad.id} can neither be run nor ended" in status.out
     assert status.code == 2
     jobs.until("completed", note_run.enqueue(number=4))
     assert worker.stop() == 0

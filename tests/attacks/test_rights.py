@@ -8,17 +8,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobqueue.admin.actions.confirm import sealed
-from jobqueue.records import Filter
+from jobqueue.models import Attempt, Job, Order
 from tests.admin.conftest import ALL, PERMISSIONS
-from tests.conftest import ON_SQLITE, TABLES
+from tests.conftest import ON_SQLITE
 
 pytestmark = ON_SQLITE
 
 #: With what each is done to; a queued one comes last, for a test that makes others would claim it.
 VERBS = {"retry": "dead_letter", "purge": "completed"}
 VERBS |= dict.fromkeys(("run_now", "reschedule", "prioritise", "move", "cancel"), "queued")
-AGREED = {"confirmed": "yes", "expected": "9"}
 TOLD = {"reschedule": {"amount": "2", "unit": "hours"}, "prioritise": {"priority": "1"}, "move": {"queue": "mail"}}
 MODELS = {"job": tuple(VERBS), "deadletter": ("retry", "purge")}
 LATER = {"delay": timedelta(days=1)}
@@ -64,8 +62,13 @@ def visitor(role, sign_in):
 
 @pytest.fixture
 def dump(alias):
-    """A function that reads all there is."""
-    return lambda: [list(table.objects.using(alias).order_by("pk").values()) for table in TABLES]
+    """A function that reads the jobs with their history, and the orders that were confirmed."""
+
+    def read():
+        jobs = [list(table.objects.using(alias).order_by("pk").values()) for table in (Attempt, Job)]
+        return jobs, list(Order.objects.using(alias).exclude(state="asked").order_by("pk").values())
+
+    return read
 
 
 def addresses(model, job_id):
@@ -75,7 +78,7 @@ def addresses(model, job_id):
     own = [reverse(f"{name}_{page}", args=[job_id]) for page in pages]
     own += [reverse(f"{name}_everything_{verb}") for verb in MODELS[model]]
     listing = reverse(f"{name}_changelist")
-    actions = [f"{listing}?action={verb}&_selected_action={job_id}&confirmed=yes&expected=1" for verb in VERBS]
+    actions = [f"{listing}?action={verb}&_selected_action={job_id}" for verb in VERBS]
     return [listing, reverse(f"{name}_add"), *own, *actions]
 
 
@@ -109,7 +112,7 @@ def test_looking_changes_nothing_and_is_for_those_who_may(role, visitor, job_in,
 
 
 def post(client, address, token, **data):
-    return client.post(address, data | ({"csrfmiddlewaretoken": token} if token else {})).status_code
+    return client.post(address, data | ({"csrfmiddlewaretoken": token} if token else {}))
 
 
 @pytest.mark.parametrize(("model", "verb"), [(model, verb) for model, offered in MODELS.items() for verb in offered])
@@ -121,18 +124,36 @@ def test_acting_takes_the_verbs_permission_and_the_pages_token(role, model, verb
     button = reverse(f"admin:jobqueue_{model}_{verb}", args=[by_button])
     listing = reverse(f"admin:jobqueue_{model}_{'all' if model == 'deadletter' else 'changelist'}")
     everything = reverse(f"admin:jobqueue_{model}_everything_{verb}")
-    told = AGREED | TOLD.get(verb, {})
-    chosen = {"action": verb, "_selected_action": by_action, **told}
-    meant = {"sealed": sealed(Filter(), "/admin/"), **told}
+    told, chosen = TOLD.get(verb, {}), {"action": verb, "_selected_action": by_action, "index": 0}
     before = dump()
     for wrong in (None, "b" * 32, "b" * 64):
-        for address, data in ((button, told), (listing, chosen), (everything, meant)):
-            assert post(visitor, address, wrong, **data) == 403
+        for address, data in ((button, told), (listing, chosen), (everything, {})):
+            assert post(visitor, address, wrong, **data).status_code == 403
     assert dump() == before
-    for address, data in ((button, told), (listing, chosen), (everything, meant)):
+    may = verb in verbs_of(role)
+    for address, data in ((button, told), (listing, chosen), (everything, {})):
         before = dump()
-        assert post(visitor, address, token, **data) in (302, 403)
-        assert (dump() != before) == (verb in verbs_of(role)), (address, verb)
+        answer = post(visitor, address, token, **data)
+        assert answer.status_code in (302, 403)
+        question = answer.headers.get("Location", "")
+        if "/_question/" in question:
+            assert may
+            assert dump() == before
+            assert post(visitor, question, None, **told).status_code == 403
+            assert post(visitor, question, "b" * 64, **told).status_code == 403
+            assert dump() == before
+            assert post(visitor, question, token, **told).status_code == 302
+        assert (dump() != before) == may, (address, verb)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_question_is_answered_by_nobody_but_who_asked(role, verb, visitor, sign_in, job_in, dump):
+    token, status = token_of(visitor), VERBS[verb]
+    asked = sign_in(*ALL).act(verb, job_in(status, **(LATER if status == "queued" else {})))
+    before, address = dump(), asked.context["address"]
+    for answer in (visitor.get(address), post(visitor, address, token, **TOLD.get(verb, {}))):
+        assert answer.status_code == (302 if may_look(role) or role in ("anonymous", "a customer") else 403)
+    assert dump() == before
 
 
 def test_nobody_writes_through_the_pages_for_forms(role, visitor, job_in, dump):
@@ -142,5 +163,5 @@ def test_nobody_writes_through_the_pages_for_forms(role, visitor, job_in, dump):
     for model in MODELS:
         for page in ("add", "change", "delete"):
             address = reverse(f"admin:jobqueue_{model}_{page}", args=[] if page == "add" else [job_id])
-            assert post(visitor, address, token, **values) in (302, 403), address
+            assert post(visitor, address, token, **values).status_code in (302, 403), address
     assert dump() == before

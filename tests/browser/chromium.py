@@ -38,7 +38,8 @@ _CUT_OFF = """
     const scrolls = (one) => one && one !== document.body && one.id !== "content"
         && (/auto|scroll/.test(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
     return Array.from(document.querySelectorAll("body *"))
-        .filter((one) => one.checkVisibility({visibilityProperty: true}) && one.getBoundingClientRect().width > 1
+        .filter((one) => one.checkVisibility({visibilityProperty: true}) && !one.closest(".visually-hidden"))
+        .filter((one) => one.getBoundingClientRect().width > 1
             && one.getBoundingClientRect().right > edge + 1 && !scrolls(one.parentElement))
         .map((one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`)
         .slice(0, 5);

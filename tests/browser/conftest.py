@@ -57,7 +57,7 @@ def open_tab(chromium, site):
 @pytest.fixture
 def operator(queue, sign_in):
     """Someone who may do everything."""
-    visitor = sign_in(*ALL, "pause_queue")
+    visitor = sign_in(*ALL, "pause_queue", "control_worker")
     visitor.user.username = "night-shift"
     visitor.user.save()
     return visitor

@@ -9,6 +9,8 @@ from django.urls import reverse
 
 #: The sizes of a window: on a desk, and on a telephone.
 WIDE, NARROW = (1300, 900), (390, 844)
+#: The smallest telephone, which is also a window of 1,280 pixels at 400 %; and that of a desk at 200 %.
+SMALLEST, ZOOMED = (320, 640), (650, 450)
 
 ACTIONS = {
     "retry": "Retry selected jobs",
@@ -46,6 +48,8 @@ def to_read(found):
         "dead letters": address("deadletter_all"),
         "dead letter": address("deadletter_change", found.dead_letter),
         "queues": address("queue_changelist"),
+        "queue": address("queue_one", queue="payments"),
+        "orders": address("order_changelist"),
         "workers": address("worker_changelist"),
         "worker": address("worker_change", found.owner),
         "silent worker": address("worker_change", found.silent_owner),
@@ -63,7 +67,9 @@ def stretched(found):
         "dead letters by error": address("deadletter_changelist"),
         "dead letters of one error": address("deadletter_by_error", fingerprint=found.fingerprint),
         "queues": address("queue_changelist"),
+        "queue": address("queue_one", queue=found.name),
         "resuming": address("queue_resume", scope="queue", name=found.name),
+        "stopping a worker": address("worker_stop", found.owner),
         "workers": address("worker_changelist"),
         "worker": address("worker_change", found.owner),
     }
@@ -81,19 +87,25 @@ def to_act(found):
         "another payload, to be agreed to": lambda tab: _edit(
             tab, found.dead_letter, '{"order_id": 7, "amount": "1 EUR", "card_token": "[redacted]"}'
         ),
+        "quieting a worker": lambda tab: tab.open(address("worker_quiet", found.owner)),
+        "stopping a worker": lambda tab: tab.open(address("worker_stop", found.owner)),
+        "types to enqueue": lambda tab: tab.open(address("job_enqueue")),
+        "enqueueing": lambda tab: tab.open(address("job_enqueue", type="charge_card")),
+        "enqueueing, with mistakes": lambda tab: _enqueue_nothing(tab),
+        "running again": lambda tab: tab.open(address("job_again", found.dead_letter)),
         **{f"before: {verb}": _asking(verb, found) for verb in ACTIONS},
         "before: retry of all of an error": lambda tab: _ask_for_group(tab, found, "Retry all"),
         "before: purge of all of an error": lambda tab: _ask_for_group(tab, found, "Purge all"),
         "before: everything that matches": lambda tab: ask(tab, "retry", "status:dead_letter", "all"),
+        # The last, because the jobs are no dead letters afterwards.
+        "an order": lambda tab: _order(tab, found),
     }
 
 
 def ask(tab, verb, query, which="first"):
     """Select the first job that a search finds, or all that match on all pages, and choose an action."""
     tab.open(address("job_changelist", q=query))
-    tab.tick("#action-toggle" if which == "all" else "input.action-select")
-    if which == "all":
-        tab.click(".actions .question a")
+    tab.tick(".jq-all input" if which == "all" else "input.action-select")
     tab.choose("Action:", ACTIONS[verb])
     tab.click(".actions button[type=submit]")
     tab.sees("No, take me back")
@@ -116,6 +128,19 @@ def _edit(tab, job_id, payload):
     tab.fill("Payload:", payload)
     tab.press("Review the changes")
     tab.sees("No, take me back")
+
+
+def _enqueue_nothing(tab):
+    tab.open(address("job_enqueue", type="charge_card"))
+    tab.press("Enqueue")
+    tab.sees("Please correct the error")
+
+
+def _order(tab, found):
+    _ask_for_group(tab, found, "Retry all")
+    tab.fill("At most … a minute:", "10")
+    tab.press("Retry 20 jobs")
+    tab.sees("What became of the jobs")
 
 
 def _ask_for_group(tab, found, words):

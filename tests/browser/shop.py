@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from jobqueue import job
 from jobqueue.handlers.registry import JobType, registry
-from jobqueue.orders.background import TYPE
+from jobqueue.orders.job import TYPE
 
 
 class Resize(BaseModel):

@@ -10,13 +10,13 @@ import pytest
 
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job
-from jobqueue.orders.background import TYPE
+from jobqueue.orders.job import TYPE
 from jobqueue.policy.settling import settled
 from jobqueue.records import Dead, Ending, Failure, Progress
 from jobqueue.testing.contract.harness import draft, put_all, settle, take
 from tests.app.jobs import keep, resize_image
 from tests.app.worker_jobs import heed, hold, note_run, pick
-from tests.browser.places import address, ask
+from tests.browser.places import NARROW, WIDE, address, ask
 from tests.worker.harness import database_of, freeze, thaw, until
 
 QUEUED, IN_PROGRESS = (f"[data-jq-part=now] .jq-tile:nth-child({place}) .jq-figure" for place in (1, 3))
@@ -102,7 +102,7 @@ def test_a_running_job_is_cancelled_and_ends_while_one_looks(tab, start, jobs, l
     tab.press("Cancel")
     tab.sees("asked to stop", ".messagelist")
     with tab.staying():
-        tab.sees("failed", STATUS)
+        tab.sees("cancelled", STATUS)
         tab.sees("Cancelled", ".jq-timeline")
     assert jobs.statuses(receipt.id) == ["failed"]
 
@@ -156,7 +156,7 @@ def test_an_open_job_rests_while_its_updates_are_paused(tab, queue):
     assert tab.asked("/live/") == 0
     tab.press("Pause updates")
     tab.pass_time(1)
-    tab.sees("failed", STATUS)
+    tab.sees("cancelled", STATUS)
     assert tab.asked("/live/") == 1
 
 
@@ -171,19 +171,25 @@ def test_json_is_copied(tab, dead):
 # Many jobs
 
 
-def test_all_of_an_error_are_retried_at_a_pace(tab, dead, start, jobs, ledger):
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_three_clicks_lead_from_the_dashboard_to_all_of_an_error_retried_slowly_and_well(
+    open_tab, operator, dead, start, jobs, ledger, size
+):
     ids = dead(note_run, *({"number": number} for number in range(3)))
     start()
-    tab.open(address("deadletter_changelist"))
-    tab.follow("OSError")
-    tab.sees("disk on fire", ".jq-block")
-    tab.press("Retry all")
+    tab = open_tab(operator, size=size)
+    tab.open(address("dashboard_changelist"))
+    tab.sees("3 dead letters wait for a decision.", "[data-jq-part=findings]")
+    tab.follow("Dead letters", "[data-jq-part=findings]")
+    tab.press("Retry all with the error OSError")
     tab.fill("At most … a minute:", "60")
     tab.fill("Why:", "the disk was replaced")
     tab.press("Retry 3 jobs")
-    tab.sees("3 jobs are queued again.", ".messagelist")
-    assert tab.path == address("deadletter_changelist")
-    jobs.until("completed", *ids)
+    with tab.staying():
+        tab.sees("3 jobs are queued again.", ".messagelist")
+        tab.sees("completed: 3", "[data-jq-part=jobs]")
+    tab.follow("Back to where the order was given")
+    tab.sees("There are no dead letters.")
     moments = [run.started for run in ledger.runs()]
     assert min(after - before for before, after in pairwise(moments)) > 0.8
     tab.open(address("job_history", ids[0]))
@@ -197,11 +203,12 @@ def test_a_large_selection_is_done_in_the_background_by_a_job_whose_progress_mov
     ask(tab, "purge", "status:dead_letter", "all")
     tab.sees("by a job of the queue")
     tab.press("Purge 600 jobs")
-    tab.sees("This job does it in the background", ".messagelist")
-    tab.sees("queued", STATUS)
+    tab.sees("The order begins in")
     job_id = Job.objects.using(alias).get(type=TYPE).pk
+    tab.open(address("job_change", job_id))
+    tab.sees("queued", STATUS)
     with tab.staying():
-        worker = start(**{"jobqueue.orders.background.BATCH": 2})
+        worker = start(**{"jobqueue.orders.execution.BATCH": 2})
         until(lambda: (jobs.get(job_id).progress or {}).get("percent", 0) > 0, what="progress")
         freeze(*worker.family)
         done = jobs.get(job_id).progress["percent"]
@@ -259,17 +266,36 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(tab, start, jobs):
         tab.sees("completed", STATUS)
 
 
+def test_the_rows_of_an_open_list_keep_up_and_stay_where_they_are(tab, queue, monkeypatch, start, ledger):
+    monkeypatch.setattr("jobqueue.admin.lists.change_list.EVERY", 1)
+    receipt = hold.enqueue(gate="go")
+    tab.open(address("job_changelist"))
+    tab.tick("input.action-select")
+    with tab.staying():
+        start()
+        tab.sees("in progress", "#result_list")
+        assert tab.ask("document.querySelector('input.action-select').checked")
+        hold.enqueue(gate="never")
+        tab.sees("The rows of this list have changed.", "#jq-list-live")
+        tab.sees_count("#result_list tbody tr", 1)
+        tab.press("Pause updates")
+        ledger.open_gate("go")
+    tab.follow("Reload", "#jq-list-live")
+    tab.sees_count("#result_list tbody tr", 2)
+    assert receipt.id in tab.ask("document.querySelector('#result_list').textContent")
+
+
 # The dashboard
 
 
 def test_an_open_dashboard_tells_what_happens(tab, queue, monkeypatch, start, ledger):
-    monkeypatch.setattr("jobqueue.admin.dashboard.dashboard.EVERY", 1)
+    monkeypatch.setattr("jobqueue.admin.live.EVERY", 1)
     tab.open(address("dashboard_changelist"))
     tab.reads("0", QUEUED)
     with tab.staying():
         hold.enqueue(gate="go")
         tab.reads("1", QUEUED)
-        tab.sees("no worker is up", "[data-jq-part=findings]")
+        tab.sees("No worker is up", "[data-jq-part=findings]")
         worker = start()
         tab.reads("1", IN_PROGRESS)
         tab.reads("0", QUEUED)
@@ -283,7 +309,7 @@ def test_an_open_dashboard_tells_what_happens(tab, queue, monkeypatch, start, le
 def test_an_open_dashboard_rests_while_it_is_paused(tab, queue):
     tab.hold_time()
     tab.open(address("dashboard_changelist"))
-    tab.press("Pause")
+    tab.press("Pause updates")
     hold.enqueue(gate="go")
     tab.pass_time(120)
     assert tab.asked("/live/") == 0

@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 
 from tests.browser import scene
-from tests.browser.places import NARROW, WIDE, stretched, to_act, to_read
+from tests.browser.places import NARROW, SMALLEST, WIDE, ZOOMED, stretched, to_act, to_read
 from tests.browser.serving import POLICY
+from tests.conftest import ON_SQLITE
 
-#: What a page offers to those who may change something; Django's own form around a list is there for everybody.
-BUTTONS = "form[method=post] :is(button:not([type=button]), [type=submit]), .jq-verbs, .actions, a[href*='/pause/']"
+#: What a page looks like is the same whichever database its words come from; the flows go through both.
+pytestmark = ON_SQLITE
+
+#: What a page offers to those who may change something. Django's own form around a list is there for everybody, and so
+#: are a reader's own saved searches.
+BUTTONS = (
+    "form[method=post]:not(.jq-saved form) :is(button:not([type=button]), [type=submit]), .jq-verbs, .actions, "
+    "a[href*='/pause/'], .addlink"
+)
 OFFERED = f"Array.from(document.querySelector('#content').querySelectorAll({BUTTONS!r}), (one) => one.outerHTML)"
 
 
@@ -26,6 +34,14 @@ HEADS = """Array.from(document.querySelectorAll("#result_list th .text"))
 #: The buttons of tables that stand beside what of their table is to be seen.
 OUT_OF_SIGHT = """Array.from(document.querySelectorAll(".jq-wide .button"))
     .filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent)"""
+#: The cells of tables of which something else covers the middle.
+COVERED = """Array.from(document.querySelectorAll(".jq-wide td, .jq-wide th"))
+    .filter((one) => one.textContent.trim() && one.checkVisibility()).filter((one) => {
+        one.scrollIntoView({block: "center", inline: "center"});
+        const box = one.getBoundingClientRect();
+        const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+        return top && !one.contains(top) && !top.contains(one);
+    }).map((one) => one.textContent.trim())"""
 #: What axe-core goes by, in each theme: all its rules, and those that have to do with colours.
 RULES = {"light": (), "dark": ("color-contrast", "link-in-text-block")}
 
@@ -52,9 +68,48 @@ def test_the_list_of_jobs_has_room_for_its_columns(open_tab, operator, shown):
     assert tab.ask(HEADS) == ["Job", "Status", "Age"]
 
 
-def test_a_queue_can_be_paused_without_scrolling_there(open_tab, operator, shown):
-    tab = open_tab(operator, size=NARROW)
+def seen(tab, selector):
+    """The texts of such elements that are to be seen."""
+    return tab.ask(
+        f"Array.from(document.querySelectorAll({selector!r})).filter((one) => one.checkVisibility())"
+        ".map((one) => one.textContent.trim())"
+    )
+
+
+@pytest.mark.parametrize("size", [ZOOMED, NARROW, SMALLEST])
+@pytest.mark.parametrize("page", ["jobs, filtered", "dead letters"])
+def test_a_narrow_list_keeps_what_its_columns_have(open_tab, operator, shown, size, page):
+    tab = open_tab(operator, size=size)
+    tab.open(to_read(shown)[page])
+    assert "payments" in seen(tab, "#result_list .jq-for-place")
+    assert any("provider" in one for one in seen(tab, "#result_list :is(.jq-for-error, .jq-error)"))
+    assert tab.ask("document.querySelector('#changelist-filter').getBoundingClientRect().top + scrollY") < 600
+
+
+@pytest.mark.parametrize("size", [NARROW, SMALLEST])
+def test_nothing_lies_upon_the_figures_of_a_queue(open_tab, operator, shown, size):
+    tab = open_tab(operator, size=size)
     tab.open(to_read(shown)["queues"])
+    assert tab.ask(COVERED) == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("size", [SMALLEST, ZOOMED])
+def test_every_page_can_be_used_when_it_is_enlarged(open_tab, operator, shown, size):
+    tab, wrong = open_tab(operator, size=size), {}
+    ways = {name: lambda one, at=at: one.open(at) for name, at in to_read(shown).items()} | to_act(shown)
+    for name, go in ways.items():
+        tab.resize(WIDE)
+        go(tab)
+        tab.resize(size)
+        wrong[name] = tab.complaints() + tab.sideways() + tab.barriers()
+    assert {name: what for name, what in wrong.items() if what} == {}
+
+
+@pytest.mark.parametrize("page", ["queues", "dead letters by error"])
+def test_a_queue_is_paused_and_an_error_retried_without_scrolling_there(open_tab, operator, shown, page):
+    tab = open_tab(operator, size=NARROW)
+    tab.open(to_read(shown)[page])
     assert tab.ask(OUT_OF_SIGHT) == []
 
 

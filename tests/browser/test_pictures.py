@@ -30,8 +30,17 @@ def ways(found):
     }
     return {
         **{name: lambda tab, at=at: tab.open(at) for name, at in opened.items()},
-        "retry-all": lambda tab: (tab.open(group), tab.press("Retry all"), tab.sees("No, take me back")),
+        "retry-all": lambda tab: _ask_for_all(tab, group),
+        "order": lambda tab: (tab.press("Retry 20 jobs"), tab.sees("queued again", ".messagelist")),
     }
+
+
+def _ask_for_all(tab, group):
+    """Fill the question in, and leave it open."""
+    tab.open(group)
+    tab.press("Retry all")
+    tab.fill("At most … a minute:", "10")
+    tab.fill("Why:", "the payment provider is back")
 
 
 @pytest.fixture

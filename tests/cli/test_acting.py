@@ -22,7 +22,7 @@ def test_jobs_are_retried_by_id_and_refusals_are_told(run, queue, dead_letter):
     said = run("retry", dead, waiting, "nosuch", dead)
     assert (said.code, said.out) == (1, "1 job retried.\n")
     assert "1 job refused: does not exist (nosuch)" in said.err
-    assert "is queued; only failed jobs and dead letters are retried" in said.err
+    assert "is queued; only cancelled jobs and dead letters are retried" in said.err
     assert statuses(dead) == ["queued"]
 
 

@@ -10,8 +10,10 @@ import subprocess
 import pytest
 
 import jobqueue
+from jobqueue.observe.health.workers import PATIENCE
 from jobqueue.testing.contract.harness import draft, put, put_all
 from tests.cli.conftest import arguments
+from tests.conftest import ON_SQLITE
 
 VERBS = {
     "status": [],
@@ -59,7 +61,7 @@ def test_data_goes_to_stdout_and_messages_to_stderr(process):
 
 def test_exit_codes_are_what_the_help_says(process, queue):
     assert process("status").code == 0
-    put(queue, "send_welcome")
+    put(queue, "send_welcome", scheduled_at=queue.now() - PATIENCE)
     assert process("status", "--json").code == 1
     assert process("status", "--nosuch").code == 2
     assert process("nosuch").code == 2
@@ -67,6 +69,7 @@ def test_exit_codes_are_what_the_help_says(process, queue):
     assert process("retry", "nosuch").code == 1
 
 
+@ON_SQLITE
 def test_every_verb_explains_itself_with_examples_and_exit_codes(process):
     assert all(verb in process("--help").out for verb in VERBS)
     said = process("purge", "--help")

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jobqueue.models import Worker
+from jobqueue.observe.health.workers import PATIENCE
 from jobqueue.records import Scope, WorkerState
 from jobqueue.testing.contract.harness import draft, put, put_all, take
 
@@ -32,7 +33,7 @@ def test_depth_is_judged_against_the_capacity(run, queue, worker, settings, wait
     assert state["share"] == waiting / 10
     plain = run("status")
     assert plain.out.startswith(f"{level}: {waiting} jobs queued")
-    assert (f"{waiting} jobs wait, {waiting}0% of its capacity of 10" in plain.out) == (code > 0)
+    assert (f"{waiting} jobs wait, {waiting}0 % of its capacity of 10" in plain.out) == (code > 0)
 
 
 def test_status_counts_by_type_and_queue(run, queue, worker, dead_letter):
@@ -64,9 +65,11 @@ def test_jobs_that_are_due_without_a_worker_are_a_warning(run, queue, alias, wor
     put(queue, "send_welcome", delay=timedelta(hours=1))
     assert run("status").code == 0
     put(queue, "send_welcome")
+    assert run("status").code == 0  # a deploy may restart the worker
+    put(queue, "send_welcome", scheduled_at=queue.now() - PATIENCE)
     said = run("status")
     assert said.code == 1
-    assert "1 job due, and no worker is up" in said.out
+    assert "No worker is up: 2 jobs are due." in said.out
     worker()
     assert run("status").code == 0
     Worker.objects.using(alias).update(seen_at=queue.now() - timedelta(minutes=2))
@@ -86,19 +89,17 @@ def test_types_that_nobody_knows_are_named(run, queue, worker):
 
 
 def test_a_worker_of_another_queue_or_one_that_stops_takes_nothing(run, queue, worker):
-    put(queue, "greet", queue="images")
+    put(queue, "greet", queue="images", scheduled_at=queue.now() - PATIENCE)
     put(queue, "send_welcome")
     worker("elsewhere", types=("greet", "send_welcome"), queues=("default",))
     said = run("status", "--json")
     assert (said.code, said.json["unserved_types"]) == (1, [])
-    assert [one["text"] for one in said.json["findings"]] == [
-        "no live worker takes jobs of the type greet from the queue images: 1 job wait"
-    ]
-    put(queue, "resize_image")
+    assert [one["text"] for one in said.json["findings"]] == ["No live worker serves the queue images: 1 job waits."]
+    put(queue, "resize_image", scheduled_at=queue.now() - PATIENCE)
     worker("leaving", types=("resize_image",), state=WorkerState.STOPPING)
     said = run("status", "--json")
     assert (said.code, said.json["unserved_types"]) == (1, ["resize_image"])
-    assert "the workers that know the type resize_image are stopping: its jobs wait" in run("status").out
+    assert "The workers that take jobs of type resize_image are quiet or stopping: 1 job waits." in run("status").out
 
 
 def test_what_is_paused_is_told_with_its_reason(run, queue):
@@ -111,6 +112,36 @@ def test_what_is_paused_is_told_with_its_reason(run, queue):
         ("queue", "mail"),
         ("type", "resize_image"),
     ]
+
+
+def test_workers_are_asked_by_name_or_owner(run, queue, alias, worker):
+    for name in ("one", "two", "three"):
+        worker(name)
+    said = run("workers", "quiet", "one", "host:1:two", "--json")
+    assert (said.code, said.json) == (0, {"request": "quiet", "workers": ["host:1:one", "host:1:two"]})
+    assert "The worker one (host:1:one) will stop taking jobs within 10 seconds; its running jobs continue." in said.err
+
+    def asked():
+        return {one.name: one.asked for one in queue.workers.all()}
+
+    assert asked() == {"one": "quiet", "two": "quiet", "three": None}
+    assert run("workers", "resume", "two").code == 0
+    assert run("workers", "stop", "three").code == 0
+    assert asked() == {"one": "quiet", "two": None, "three": "stop"}
+    assert [one["asked"] for one in run("workers", "--json").json["workers"]] == ["quiet", "stop", None]
+
+
+def test_of_workers_that_are_not_up_nobody_is_asked(run, queue, alias, worker):
+    for name in ("one", "two"):
+        worker(name)
+    Worker.objects.using(alias).filter(name="two").update(seen_at=queue.now() - timedelta(minutes=2))
+    for name in ("two", "onne"):
+        said = run("workers", "stop", "one", name)
+        assert said.code == 3
+        assert f"No live worker is named '{name}'." in said.err
+    assert run("workers", "stop").code == 2
+    assert run("workers", "kill", "one").code != 0
+    assert [one.asked for one in queue.workers.all()] == [None, None]
 
 
 def test_workers_are_listed_and_silent_ones_are_marked(run, queue, alias, worker):

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.errors import IdempotencyMismatch
 from jobqueue.ids import new_id
-from jobqueue.policy.leases import settle_overdue
+from jobqueue.policy.leases import settle_dead, settle_overdue
 from jobqueue.policy.settling import completed, released
 from jobqueue.records import Again, Alone, Dead, Draft, Later, Scope, Stopped
 from jobqueue.states import MOVES
@@ -146,6 +146,10 @@ class Machine(RuleBasedStateMachine):
             return ended, {job_id for look in looks for job_id in look.expired}
 
         self.both(sweep)
+
+    @rule(owner=OWNERS)
+    def end_claims(self, owner):
+        self.both(lambda backend: set(backend.end_claims(owner, settle_dead)))
 
     @rule(verb=st.sampled_from(["retry", "cancel", "purge"]), ids=st.lists(jobs, min_size=1, max_size=3, unique=True))
     def operate(self, verb, ids):

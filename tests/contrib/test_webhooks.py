@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
+from functools import partial
+from threading import Event
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -16,9 +19,11 @@ from django.urls import reverse
 
 from jobqueue import Cancel, Discard, JobStatus, Retry
 from jobqueue.clock import SYSTEM, to_text
+from jobqueue.contrib.webhooks import reach
 from jobqueue.contrib.webhooks.jobs import WebhookDispatch, compare_delivered, webhook_dispatch
 from jobqueue.contrib.webhooks.models import Delivery, Endpoint
 from jobqueue.contrib.webhooks.signing import InvalidSecret, InvalidSignature, key_of, new_secret, signature, verify
+from jobqueue.ids import new_id
 from tests.contrib.conftest import attempt
 from tests.contrib.receiver import receiving
 
@@ -337,6 +342,72 @@ def test_who_renames_an_endpoint_does_not_enable_what_was_disabled_meanwhile(vis
     visitor.post(change, shown | {"initial-enabled": "False"})
     endpoint.refresh_from_db()
     assert (endpoint.enabled, endpoint.failures) == (True, 0)
+
+
+def test_a_form_for_a_new_endpoint_has_no_empty_rows(visitor):
+    add = visitor.get(reverse("admin:jobqueue_webhooks_endpoint_add"))
+    assert list(add.context["adminform"].form.fields) == ["name", "url", "new_secret", "enabled"]
+    assert "Failing since" not in add.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://10.20.0.1/hook", "WEBHOOK_NETWORKS"),
+        ("https://[::1]/", "WEBHOOK_NETWORKS"),
+        ("https://localhost:8443/", "WEBHOOK_NETWORKS"),
+        ("http://93.184.216.34/", "WEBHOOK_NETWORKS"),
+    ],
+)
+def test_a_url_that_nothing_is_sent_to_is_not_saved(visitor, configure, url, said):
+    add, data = reverse("admin:jobqueue_webhooks_endpoint_add"), {"name": "shop", "new_secret": new_secret()}
+    page = visitor.post(add, data | {"url": url})
+    assert said in str(page.context["errors"])
+    assert not Endpoint.objects.exists()
+    configure(WEBHOOK_NETWORKS=["0.0.0.0/0", "::/0"])
+    assert visitor.post(add, data | {"url": url}).status_code == 302
+    configure()
+    endpoint = Endpoint.objects.get()
+    change = reverse("admin:jobqueue_webhooks_endpoint_change", args=[endpoint.pk])
+    assert visitor.post(change, {"name": "renamed", "url": url}).status_code == 302
+
+
+def test_a_name_with_a_private_address_is_saved_with_a_warning(visitor, monkeypatch):
+    monkeypatch.setattr(reach, "warning", partial(reach.warning, ask=lambda _host, _port: ["10.1.2.3"]))
+    data = {"name": "shop", "url": "https://shop.example/hook", "new_secret": new_secret(), "enabled": "on"}
+    page = visitor.post(reverse("admin:jobqueue_webhooks_endpoint_add"), data, follow=True)
+    assert any("nothing can be delivered to it at present" in str(one) for one in page.context["messages"])
+    assert Endpoint.objects.count() == 1
+
+
+def test_a_name_server_that_does_not_answer_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(reach, "PATIENCE", 0.05)
+    answered = Event()
+    assert reach.warning("https://shop.example/", lambda _host, _port: answered.wait(30) and []) == ""
+    answered.set()
+
+    def unknown(_host, _port):
+        raise OSError("unknown")
+
+    assert reach.warning("https://shop.example/", unknown) == ""
+
+
+def test_a_delivery_and_its_job_and_endpoint_are_linked(visitor):
+    endpoint = Endpoint.objects.create(name="shop", url="https://shop.example/")
+    job_id = new_id()
+    about = {"endpoint": endpoint, "event": "a", "attempt": 1, "outcome": "delivered", "sent_at": SYSTEM.now()}
+    entry = Delivery.objects.create(**about, delivery_id=job_id, duration=0.0007102589997884934)
+    other = Delivery.objects.create(**about, delivery_id="f" * 64, duration=float("inf"))
+    page = visitor.get(reverse("admin:jobqueue_webhooks_delivery_change", args=[entry.pk])).content.decode()
+    assert f'href="{reverse("admin:jobqueue_job_change", args=[job_id])}"' in page
+    assert "1 ms" in page
+    assert "0.00071" not in page
+    assert visitor.get(reverse("admin:jobqueue_webhooks_delivery_change", args=[other.pk])).status_code == 200
+    listed = visitor.get(reverse("admin:jobqueue_webhooks_delivery_changelist")).content.decode()
+    assert "0.00071" not in listed
+    shown = visitor.get(reverse("admin:jobqueue_webhooks_endpoint_change", args=[endpoint.pk])).content.decode()
+    (address,) = re.findall(r'href="([^"]+endpoint__id__exact=[^"]+)"', shown)
+    assert visitor.get(address).context["cl"].result_count == 2
 
 
 def test_the_log_is_only_looked_at(visitor):

@@ -20,7 +20,7 @@ from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.job_options import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES
-from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
+from jobqueue.models import Attempt, Job, KnownError, Metric, Pause, Relay, Worker
 from jobqueue.observe import logs
 from jobqueue.records import Ending, EventKind
 from jobqueue.states import JobStatus, Move
@@ -142,10 +142,12 @@ def test_every_field_and_event_of_the_log_is_described():
     assert {kind.value for kind in EventKind if f"`{kind.value}`" not in page} == {"progressed"}
 
 
-@pytest.mark.parametrize("model", [Job, Attempt, Metric, Pause, Relay, Worker])
+@pytest.mark.parametrize("model", [Job, Attempt, KnownError, Metric, Pause, Relay, Worker])
 def test_every_column_and_index_is_in_the_model(model):
     page = text("explanation/model.md")
-    columns = {field.column for field in model._meta.concrete_fields} - ({"id"} if model in (Metric, Pause) else set())
+    columns = {field.column for field in model._meta.concrete_fields} - (
+        {"id"} if model in (KnownError, Metric, Pause) else set()
+    )
     assert {name for name in columns if f"`{name}`" not in page} == set()
     checked = models.CheckConstraint
     named = {one.name for one in (*model._meta.indexes, *model._meta.constraints) if not isinstance(one, checked)}
@@ -155,7 +157,7 @@ def test_every_column_and_index_is_in_the_model(model):
 def test_every_verb_of_a_backend_is_in_its_contract():
     page = text("explanation/backend-contract.md")
     verbs = {name for name, value in vars(Backend).items() if callable(value) and not name.startswith("_")}
-    told_elsewhere = {"atomic", "in_atomic", "on_commit", "listen", "wake"}
+    told_elsewhere = {"atomic", "in_atomic", "on_commit", "listen", "wake", "wake_on_commit"}
     assert {name for name in verbs - told_elsewhere if f"`{name}`" not in page} == set()
     ports = {
         "jobs": JobReader,
@@ -181,6 +183,6 @@ def test_every_test_that_the_contract_names_is_there():
 
 
 def test_every_permission_is_described():
-    named = [*Job._meta.permissions, *Pause._meta.permissions]
+    named = [*Job._meta.permissions, *Pause._meta.permissions, *Worker._meta.permissions]
     known = {f"jobqueue.{name}" for name, _ in named} | {"jobqueue.view_job"}
     assert quoted(rows("reference/admin.md", "Permissions")) == known

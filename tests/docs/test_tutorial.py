@@ -37,7 +37,7 @@ VARYING = (
 )
 
 #: Commands that say with their exit code what they found.
-EXIT_CODES = {"python manage.py jobqueue status": 1, "python manage.py jobqueue enqueue send_receipt": 3}
+EXIT_CODES = {"python manage.py jobqueue enqueue send_receipt": 3}
 
 
 def levelled(text):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.worker_jobs import hold, note_run
+from tests.app.worker_jobs import hold, hold_once, note_run
 from tests.worker.harness import is_gone, until
 
 RUNSERVER = ("django", "runserver")
@@ -70,10 +70,14 @@ def test_gunicorn_has_one_worker_for_all_its_processes(serve, workers, jobs, led
     (first,) = workers()
     served = parent(first)
     assert parent(served) == site.pid
+    lost = hold_once.enqueue(gate="never")
+    until(lambda: ledger.started(lost.id))
     os.kill(first, signal.SIGKILL)
     site.until_said("The embedded worker ended with status -9; another one follows")
     jobs.until("completed", site.enqueue()[0])
     (second,) = set(workers()) - {first}
+    jobs.until("completed", lost)  # long before the end of its lease, for the death of the first is proved
+    assert jobs.endings(lost) == ["crashed"]
     assert parent(second) == served
     os.kill(served, signal.SIGKILL)
     until(lambda: is_gone(second), what="the end of the worker of a process that was killed")
@@ -84,7 +88,7 @@ def test_gunicorn_has_one_worker_for_all_its_processes(serve, workers, jobs, led
     until(lambda: ledger.started(held.id))
     assert site.stop() == 0
     assert is_released(jobs.get(held))  # by the time the server has ended
-    assert workers() == [first]  # which was killed, and could not take its row away
+    until(lambda: not set(workers()) - {first}, what="no worker but the killed one, whose row another takes away")
     until(lambda: not list(site.relatives()), what="the end of all its processes")
 
 

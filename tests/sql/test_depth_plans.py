@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from django.db import connections
 
-from jobqueue.policy import stretches
+from jobqueue.backends.postgresql import session
+from jobqueue.backends.sql.ports import metrics
+from jobqueue.clock import SYSTEM
+from jobqueue.observe.health import observation
+from jobqueue.observe.health.flow import FLOOD_FOR
+from jobqueue.policy.stretches import begin_of
 from jobqueue.testing.contract.harness import draft, put_all
 from tests.conftest import make_sql_backend
 from tests.sql.test_plans import (
@@ -15,6 +20,7 @@ from tests.sql.test_plans import (
     RUNNING,
     Explained,
     Steps,
+    all_visible,
     analyse,
     blocks,
     costlier,
@@ -106,7 +112,7 @@ def plans():
     explained = Explained("postgres")
     with undone("postgres"):
         look(backend, explained)
-    return [one for one in explained.plans if "job_queue_pause" not in one[1]]
+    return [one for one in explained.plans if "job_queue_pause" not in one[1] and "pg_class" not in one[1]]
 
 
 @pytest.mark.postgres
@@ -138,7 +144,7 @@ def test_postgres_looks_for_few_jobs_of_many_kinds_in_the_index_of_their_kind(fr
 
 
 def test_many_groups_are_counted_less_far_each_and_what_the_small_ones_leave_goes_to_the_large(queue, monkeypatch):
-    monkeypatch.setattr(stretches, "COUNTED_TOGETHER", 12)
+    monkeypatch.setattr(metrics, "COUNTED_TOGETHER", 12)
     for number in range(4):
         put_all(queue, *(draft(queue=f"queue-{number}") for _ in range(1 + 2 * number)))
     assert [(one.queued, one.capped, one.due) for one in queue.metrics.depths()] == [
@@ -149,3 +155,28 @@ def test_many_groups_are_counted_less_far_each_and_what_the_small_ones_leave_goe
     ]
     assert [one.queued for one in queue.metrics.depths(most=2)] == [1, 3]
     assert [one.queued for one in queue.metrics.depths(cap=2)] == [1, 2, 2, 2]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("seen", [False, True])
+def test_postgres_counts_less_far_where_each_row_must_be_looked_at(fresh, seen, monkeypatch):
+    """A sample of the depth isn't read while somebody waits for a page, and is counted as far as ever."""
+    monkeypatch.setattr(session, "_SOON", 0.0003)
+    fresh("postgres")
+    due_jobs("postgres", 300)
+    fill("postgres", 300, name="dead", status="'dead_letter'")
+    if seen:
+        all_visible("postgres")
+    backend = make_sql_backend("postgres", None)
+    (depth,), (dead,) = backend.metrics.depths(), backend.health.dead_letters()
+    assert (depth.queued, depth.capped) == (dead.count, dead.capped) == ((300, False) if seen else (99, True))
+    now = backend.now()
+    assert backend.metrics.sample(now)
+    assert backend.metrics.stretches(60, begin_of(now, 60))[0].queued == 300
+
+
+def test_the_tenants_of_jobs_that_are_counted_less_far_are_sampled(queue, monkeypatch):
+    monkeypatch.setattr(metrics, "COUNTED_TOGETHER", 12)
+    put_all(queue, *(draft(tenant="acme", scheduled_at=SYSTEM.now() - FLOOD_FOR) for _ in range(20)))
+    sample = observation.look(queue).tenants
+    assert [(name, set(tenants)) for name, tenants in sample.items()] == [(("default", "resize"), {"acme"})]

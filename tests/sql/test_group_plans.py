@@ -8,13 +8,13 @@ from django.db import connections
 
 from jobqueue.admin.lists import error_groups
 from jobqueue.models import DeadLetter
-from jobqueue.records import Caps
+from jobqueue.records import Caps, GroupFilter, GroupOrder
 from tests.conftest import make_sql_backend
-from tests.sql.test_plans import Explained, Steps, analyse, blocks, fill, nodes, undone
+from tests.sql.test_plans import Explained, Steps, all_visible, analyse, blocks, fill, nodes, undone
 
 FEW, MANY = 1_000, 50_000
 GROUPS = 20
-CAPS = Caps(group=40, groups=1_000, hour=2, hours=1_000)
+CAPS = Caps(group=40, groups=500, hour=2, hours=1_000)
 RECENT = "'2020-01-01T00:00:00.000000Z'"
 
 
@@ -40,11 +40,14 @@ def moment(alias):
 
 def look(backend):
     """Do all that the pages ask for."""
-    found = backend.errors.groups(GROUPS, CAPS)
-    assert len(found.groups) == GROUPS
-    assert all(group.capped and sum(group.hourly) for group in found.groups)
+    for order in GroupOrder:
+        found = backend.errors.groups(GROUPS, CAPS, GroupFilter(order=order))
+        assert len(found.groups) == GROUPS
+        assert all(group.capped and sum(group.hourly) for group in found.groups)
+    assert len(backend.errors.groups(GROUPS, CAPS, GroupFilter(type="resize", text="disk")).groups) == 0
     for name in ("kind-7", ""):
         assert backend.errors.group(name, CAPS) is not None
+        assert backend.errors.shares(name, GROUPS).of == GROUPS
         assert len(error_groups.jobs(site.get_model_admin(DeadLetter), name)) == error_groups.JOBS_SHOWN
 
 
@@ -84,6 +87,39 @@ def test_groups_on_postgres_are_ranges_of_their_index_however_many_there_are(fre
     few, many = found
     assert others(many) == set()
     assert blocks(many)["groups"] < 3 * blocks(few)["groups"]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("seen", [False, True])
+def test_postgres_counts_all_groups_in_the_order_of_their_index(fresh, seen, settings):
+    """The count is exact where the rows need not be looked at, and bounded where they do."""
+    settings.JOBQUEUE = {"DATABASE": "postgres"}
+    fresh("postgres")
+    dead("postgres", MANY)
+    if seen:
+        all_visible("postgres")
+    explained = Explained("postgres")
+    backend = make_sql_backend("postgres", None)
+    with undone("postgres"), explained("groups"):
+        found = backend.errors.groups(GROUPS, CAPS._replace(group=MANY, groups=2 * MANY))
+        sums = [plan for _name, sql, plan in explained.plans if "OVER ()" in sql]
+    assert others(explained.plans) == set()
+    assert {group.capped for group in found.groups} == {not seen}
+    assert sum(group.count for group in found.groups) == MANY or not seen
+    (walk,) = [node for node in nodes(sums[0]) if node.get("Relation Name") == "job_queue"]
+    assert (walk["Node Type"], walk["Actual Rows"] < MANY) == ("Index Only Scan", not seen)
+
+
+def test_the_planner_is_left_as_it_was(alias):
+    """A group is read inside a caller's transaction."""
+    backend = make_sql_backend(alias, None)
+    with backend.atomic():
+        assert backend.errors.groups(1, CAPS).groups == ()
+        if connections[alias].vendor == "postgresql":
+            with connections[alias].cursor() as cursor:
+                for name in ("enable_bitmapscan", "enable_seqscan", "enable_sort", "jit"):
+                    cursor.execute(f"SHOW {name}")
+                    assert cursor.fetchone() == ("on",)
 
 
 def others(plans):

@@ -11,12 +11,13 @@ from django.db.migrations import AddConstraint, AddIndex, RunSQL
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import CheckConstraint, JSONField, UniqueConstraint
 
-from jobqueue.models import Attempt, Job, Metric, Pause, Relay, Worker
+from jobqueue.models import Job
 from jobqueue.models.fields import MomentField, OneType
 from jobqueue.testing.contract.harness import finish, put, take_one
+from tests import conftest
 from tests.conftest import make_sql_backend
 
-TABLES = {model._meta.db_table: model for model in (Job, Attempt, Metric, Pause, Relay, Worker)}
+TABLES = {model._meta.db_table: model for model in conftest.TABLES}
 
 CANONICAL = [
     "id",

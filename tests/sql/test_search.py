@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from jobqueue.backends.sql.search import plan
+from jobqueue.backends.sql.search import plan, walk
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job
-from jobqueue.records import Filter
+from jobqueue.records import Filter, Range
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import draft
 
@@ -83,19 +83,107 @@ def test_an_index_leads_to_jobs_of_any_age(queue, stored, wanted):
 
 
 def test_an_index_counts_more_than_a_search_finds(queue, stored):
-    stored(21, status="dead_letter")
+    queued = frozenset({JobStatus.QUEUED})
+    stored(21, status="queued")
     stored(12)
-    assert queue.jobs.search(Filter(statuses=DEAD), 100).is_part
-    assert queue.jobs.count_matches(Filter(statuses=DEAD), 100) == (21, False, False)
-    assert queue.jobs.count_matches(Filter(statuses=DEAD), 20) == (20, True, False)
+    assert queue.jobs.search(Filter(statuses=queued), 100).is_part
+    assert queue.jobs.count_matches(Filter(statuses=queued), 100) == (21, False, False)
+    assert queue.jobs.count_matches(Filter(statuses=queued), 20) == (20, True, False)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {},
+        {"tenant": "acme"},
+        {"types": frozenset({"resize"})},
+        {"queues": frozenset({"default", "mail"}), "types": frozenset({"resize"})},
+        {"fingerprint": "3f2a"},
+        {"fingerprint": ""},
+        {"ended_after": SYSTEM.now() - timedelta(days=400)},
+        {"priority": Range(5, 5), "attempts": Range(0, 3)},
+        {"end_reasons": frozenset({"cancelled"})},
+        {"excluded": (Filter(types=frozenset({"other"})),)},
+    ],
+)
+@pytest.mark.parametrize("status", [JobStatus.DEAD_LETTER, JobStatus.FAILED])
+def test_any_number_of_jobs_that_wait_for_somebody_is_searched_completely(queue, stored, wanted, status):
+    about = {"tenant": "acme", "completed_at": SYSTEM.now(), "end_reason": "cancelled"}
+    if wanted.get("fingerprint"):
+        about["error_fingerprint"] = "3f2a"
+    rows = stored(40, status=status.value, **about)
+    stored(30)
+    found = queue.jobs.search(Filter(statuses=frozenset({status}), **wanted), 100)
+    assert (found[:], found.is_part, found.rest_before) == ([row.pk for row in rows], False, None)
+    both = queue.jobs.search(Filter(statuses=frozenset({JobStatus.FAILED, JobStatus.DEAD_LETTER}), **wanted), 100)
+    assert both[:] == found[:]
+
+
+def _all(queue, wanted, cap):
+    """Search as long as there is anything left to search."""
+    found = queue.jobs.search(wanted, cap)
+    ids = found[:]
+    while (rest := found.rest_before) is not None:
+        found = queue.jobs.search(wanted, cap, before_id=rest)
+        ids += found[:]
+    return ids
+
+
+@pytest.mark.parametrize("cap", [3, 100])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(),
+        Filter(types=frozenset({"resize"})),
+        Filter(statuses=frozenset({JobStatus.COMPLETED}), tenant="acme"),
+        Filter(statuses=DEAD, error="fire"),
+        Filter(statuses=DEAD, tenant="acme"),
+        Filter(statuses=DEAD | {JobStatus.FAILED}, error="fire"),
+        Filter(statuses=frozenset({JobStatus.QUEUED})),
+        Filter(statuses=frozenset({JobStatus.QUEUED}), tenant="acme"),
+        Filter(parent_id="mother"),
+        Filter(parent_id="mother", tenant="acme"),
+    ],
+)
+def test_a_search_that_goes_on_finds_everything_once(queue, stored, monkeypatch, wanted, cap):
+    monkeypatch.setattr(plan, "FURTHER", 7)
+    monkeypatch.setattr(walk, "WALKED", 6)
+    about = {"error": "on fire", "tenant": "acme"}
+    for status in ("completed", "dead_letter", "failed", "dead_letter", "queued", "completed"):
+        stored(9, status=status, parent_id="mother", **about)
+        stored(2, status=status, tenant="other")
+    assert _all(queue, wanted, cap) == queue.jobs.find_ids(wanted, 1_000)[::-1]
+
+
+def test_a_search_for_an_error_reads_a_part_and_says_how_far_it_goes(queue, stored, monkeypatch):
+    monkeypatch.setattr(walk, "WALKED", 6)
+    rows = stored(9, status="dead_letter", error="on fire")
+    stored(30)
+    found = queue.jobs.search(Filter(statuses=DEAD, error="FIRE"), 100)
+    assert found[:] == [row.pk for row in rows[:6]]
+    assert (found.is_part, found.searched, found.rest_before) == (True, 6, rows[5].pk)
+    assert found.back_to == rows[5].created_at
 
 
 def test_beyond_the_cap_a_part_keeps_the_newest_and_an_index_the_first_of_its_order(queue, stored):
     rows = stored(6, status="failed", queue="mail")
-    apart = Filter(queues=frozenset({"mail"}))
-    along = Filter(statuses=frozenset({JobStatus.FAILED}), types=frozenset({"resize"}), queues=apart.queues)
+    apart, along = Filter(queues=frozenset({"mail"})), Filter()
     ids = [row.pk for row in rows]
     assert queue.jobs.search(apart, 2, oldest_first=True)[:] == ids[1::-1]
     assert queue.jobs.search(along, 2, oldest_first=True)[:] == ids[:3:-1]
     for wanted in (apart, along):
         assert queue.jobs.search(wanted, 2)[:] == ids[:2]
+
+
+@pytest.mark.parametrize("statuses", [DEAD, DEAD | {JobStatus.FAILED}])
+def test_ids_of_any_form_are_searched_in_the_order_of_the_database(queue, stored, monkeypatch, statuses):
+    monkeypatch.setattr(plan, "FURTHER", 3)
+    monkeypatch.setattr(walk, "WALKED", 4)
+    stored(3, status="dead_letter", error="on fire")
+    now = SYSTEM.now()
+    for place, job_id in enumerate(("a", "B", "c-1", "D_2", "ä", "Z", "0", "b", "row 7", "Row-8", "_", "~")):
+        status = "dead_letter" if place % 3 else sorted(statuses)[-1].value
+        about = {"type": "resize", "status": status, "payload": {}, "error": "on fire"}
+        Job.objects.using(queue.alias).create(id=job_id, created_at=now, updated_at=now, scheduled_at=now, **about)
+    wanted = Filter(statuses=statuses, error="fire")
+    assert sorted(_all(queue, wanted, 100)) == sorted(queue.jobs.find_ids(wanted, 100))

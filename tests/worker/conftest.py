@@ -8,6 +8,8 @@ from itertools import count
 import pytest
 
 from jobqueue.models import Job, Worker
+from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.start import supervisor_of
 from tests.app.ledger import Ledger
 from tests.worker.harness import WorkerProcess, until
 
@@ -47,6 +49,24 @@ def start_worker(queue, alias, ledger, tmp_path):
         worker.destroy()
         print(f"--- {worker.log.name}\n{worker.output}")  # noqa: T201 - shown where a test fails
     Worker.objects.using(alias).all().delete()
+
+
+@pytest.fixture
+def look(queue, request):
+    """A function with which a worker that does nothing else looks for dead ones, now or some seconds later."""
+    if "place" in request.fixturenames:
+        request.getfixturevalue("place")  # a runtime folder of the test's own
+    supervisor = supervisor_of(WorkerOptions(processes=0), None)
+
+    def act(seconds_later=0.0):
+        supervisor.deaths._look_at = 0.0
+        for dead in supervisor.deaths._dead.values():
+            dead.quiet_at -= seconds_later
+        supervisor.deaths.act()
+
+    yield act
+    supervisor.deaths.close()
+    supervisor.signals.close()
 
 
 @pytest.fixture

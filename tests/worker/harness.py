@@ -22,6 +22,8 @@ from tests.worker.launcher import MARK, Launched, launcher
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNWORKER = ("django", "runworker")
+#: The constants of a worker that trusts no file system's locks: its death is never proved, and leases tell of it.
+UNPROVED = {"jobqueue.worker.worker_lock.LOCAL": {}}
 #: Long, for the machine may be busy; nobody waits for it unless something is wrong.
 DEADLINE = 30.0
 

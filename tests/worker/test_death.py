@@ -1,4 +1,4 @@
-"""Tests of processes that die: no accepted job is lost."""
+"""Tests of processes that die: no accepted job is lost. Where a whole worker dies, its lease alone tells here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 
 from jobqueue.clock import SYSTEM
 from tests.app.worker_jobs import backtrack, die_once_stored, hold, hold_atomic, hold_once, note_run, poison, tick
-from tests.worker.harness import freeze, is_gone, until
+from tests.worker.harness import UNPROVED, freeze, is_gone, until
 
 
 def kill(*pids):
@@ -94,7 +94,7 @@ def test_the_culprit_is_found_among_many_and_alone_pays(start_worker, jobs, ledg
 
 @pytest.mark.parametrize("victim", ["executor", "supervisor"])
 def test_what_an_atomic_handler_wrote_dies_with_it(queue, start_worker, jobs, ledger, alias, victim):
-    worker = start_worker("--lease", "2")
+    worker = start_worker("--lease", "2", constants=UNPROVED)
     receipt = hold_atomic.enqueue(gate="never")
     started(ledger, receipt)
     if victim == "executor":
@@ -103,7 +103,7 @@ def test_what_an_atomic_handler_wrote_dies_with_it(queue, start_worker, jobs, le
     else:
         kill(worker.pid)
         until_leases_end(jobs, queue, receipt)
-        start_worker("--lease", "2")
+        start_worker("--lease", "2", constants=UNPROVED)
     (row,) = jobs.until("completed", receipt)
     assert (row.attempts, row.fence, row.result) == (2, 2, "fence 2")
     written = Group.objects.using(alias).filter(name__contains=receipt.id)
@@ -146,7 +146,7 @@ def test_the_death_of_the_zygote_ends_the_worker_and_gives_its_jobs_back_at_once
 def test_the_executors_of_a_dead_supervisor_end_before_the_leases_even_one_that_keeps_the_interpreter_lock(
     queue, start_worker, jobs, ledger
 ):
-    worker = start_worker("--lease", "2", "--processes", "2", up=2)
+    worker = start_worker("--lease", "2", "--processes", "2", up=2, constants=UNPROVED)
     receipts = [backtrack.enqueue(), tick.enqueue(gate="go")]
     started(ledger, *receipts)
     _, zygote, *executors = worker.family
@@ -157,7 +157,7 @@ def test_the_executors_of_a_dead_supervisor_end_before_the_leases_even_one_that_
     assert jobs.statuses(*receipts) == ["in_progress"] * 2
     until_leases_end(jobs, queue, *receipts)
     ledger.open_gate("go")
-    start_worker("--lease", "2")
+    start_worker("--lease", "2", constants=UNPROVED)
     for row in jobs.until("completed", *receipts):
         assert (row.attempts, row.fence) == (1, 2)
         assert jobs.endings(row.id) == ["lease_lost"]
@@ -165,19 +165,19 @@ def test_the_executors_of_a_dead_supervisor_end_before_the_leases_even_one_that_
 
 
 def test_a_job_in_no_company_pays_for_a_lease_that_ran_out(queue, start_worker, jobs, ledger):
-    worker = start_worker("--lease", "2")
+    worker = start_worker("--lease", "2", constants=UNPROVED)
     receipt = hold_once.enqueue(gate="never")
     started(ledger, receipt)
     kill(worker.pid)
     until_leases_end(jobs, queue, receipt)
-    start_worker()
+    start_worker(constants=UNPROVED)
     (row,) = jobs.until("completed", receipt)
     assert (row.attempts, row.fence, jobs.endings(receipt)) == (2, 2, ["lease_lost"])
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["parents first", "children first"])
 def test_no_job_is_lost_when_the_whole_worker_is_killed(queue, start_worker, jobs, ledger, order):
-    worker = start_worker("--lease", "2", "--concurrency", "5", "--processes", "2", up=2)
+    worker = start_worker("--lease", "2", "--concurrency", "5", "--processes", "2", up=2, constants=UNPROVED)
     running = [tick.enqueue(gate="go") for _ in range(8)]
     started(ledger, *running)
     waiting = [note_run.enqueue(number=number) for number in range(30)]
@@ -187,17 +187,17 @@ def test_no_job_is_lost_when_the_whole_worker_is_killed(queue, start_worker, job
     until(lambda: not list(worker.relatives()), what="the end of all")
     ledger.open_gate("go")
     until(lambda: all(row.status == "queued" or row.lease_until < queue.now() for row in map(jobs.get, running)))
-    start_worker("--lease", "2")
+    start_worker("--lease", "2", constants=UNPROVED)
     jobs.until("completed", *running, *waiting)
     assert {len(ledger.runs(one.id)) for one in running} == {2}
     assert ledger.overlaps() == []
 
 
 def test_a_worker_that_was_already_there_takes_over_from_one_that_died(start_worker, jobs, ledger):
-    worker = start_worker("--lease", "2")
+    worker = start_worker("--lease", "2", constants=UNPROVED)
     receipts = [hold_once.enqueue(gate="never"), hold_once.enqueue(gate="never")]
     started(ledger, *receipts)
-    start_worker("--lease", "2", constants={"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.5})
+    start_worker("--lease", "2", constants=UNPROVED | {"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.5})
     kill(worker.pid)
     jobs.until("completed", *receipts)
     assert ledger.overlaps() == []

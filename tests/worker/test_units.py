@@ -518,6 +518,7 @@ def test_a_woken_worker_looks_at_once_and_twice_more(monkeypatch):
 
     context = SimpleNamespace(
         stopping=False,
+        request=None,
         options=WorkerOptions(poll_interval=1.0),
         executors=SimpleNamespace(free=1),
         claims=SimpleNamespace(finished=[], again=NEVER, offer=lambda _now: [], stored=lambda _offered: None),

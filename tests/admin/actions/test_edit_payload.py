@@ -13,7 +13,7 @@ from jobqueue.admin.actions import edit_payload
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.testing.contract.harness import put
-from tests.admin.actions.test_confirm import Fields
+from tests.admin.actions.test_question import Fields
 from tests.admin.conftest import ALL, row, told
 from tests.admin.test_pages import Inline
 from tests.app import edited
@@ -232,8 +232,8 @@ def test_hostile_text_is_shown_as_text(operator, dead):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"status": "queued"}, "Only the payload of failed jobs and dead letters can be edited."),
-        ({"status": "completed"}, "Only the payload of failed jobs and dead letters can be edited."),
+        ({"status": "queued"}, "Only the payload of cancelled jobs and dead letters can be edited."),
+        ({"status": "completed"}, "Only the payload of cancelled jobs and dead letters can be edited."),
         ({"kind": "chargee"}, "This release has no handler for the type chargee"),
         ({"kind": "settled_by_others"}, "Payloads of the type settled_by_others can't be edited."),
         ({"kind": "renamed", "payload": {"nobody": 1}}, "This release can't read the payload"),
@@ -297,7 +297,7 @@ def test_it_takes_a_permission_of_its_own(queue, sign_in, dead, permission):
     data = {"payload": '{"name": "Eve"}', "seen": seen, "confirmed": "yes"}
     before = state(queue)
     assert visitor.client.get(address(job_id)).status_code == (200 if allowed else 403)
-    assert bool(visitor.page(job_id).context["edit_address"]) == allowed
+    assert bool(visitor.page(job_id).context["addresses"]["edit"]) == allowed
     assert state(queue) == before
     assert visitor.client.post(address(job_id), data).status_code == (302 if allowed else 403)
     assert (state(queue) != before) == allowed
@@ -337,7 +337,7 @@ def test_looking_changes_nothing_and_other_methods_are_refused(queue, operator, 
     ],
 )
 def test_it_is_offered_where_it_can_be_done(operator, dead, values, offered):
-    assert bool(operator.page(dead(**values)).context["edit_address"]) == offered
+    assert bool(operator.page(dead(**values)).context["addresses"]["edit"]) == offered
 
 
 def test_a_long_list_of_changes_is_cut(operator, dead, monkeypatch):

@@ -96,6 +96,50 @@ def test_the_summary_says_what_matters_most(queue, operator):
     assert "Tenant acme" in text
 
 
+def test_type_queue_and_tenant_lead_to_the_jobs_that_share_them(queue, operator):
+    job_id = put(queue, "send mail", queue="images", tenant="acme, inc")
+    put(queue, "other")
+    part = operator.page(job_id).context["parts"]["summary"]
+    listed = [one.replace("&amp;", "&") for one in re.findall(r'href="([^"]+[?]q=[^"]+)"', part)]
+    assert len(listed) == 3
+    for address in listed:
+        assert [job.pk for job in operator.client.get(address).context["cl"].result_list] == [job_id]
+
+
+def test_the_last_error_names_its_class(queue, operator, job_in):
+    job_id = job_in("dead_letter")
+    part = Text(operator.page(job_id).context["parts"]["why"]).all
+    assert "Last error OSError: disk on fire" in part
+    change(queue, job_id, error="written by another program")
+    assert "Last error written by another program" in Text(operator.page(job_id).context["parts"]["why"]).all
+
+
+def test_links_lead_to_other_systems(queue, operator, settings):
+    settings.JOBQUEUE = settings.JOBQUEUE | {
+        "LINKS": {
+            "Logs": "https://logs.example.com/?job={id}&tenant={tenant}",
+            "Traces": "https://traces.example.com/{trace}",
+            "Runbook": "https://wiki.example.com/jobs/{type}",
+        }
+    }
+    trace = json.dumps({"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"})
+    job_id = put(queue, 'a"<b>/c', tenant="x&y", context=trace)
+    part = operator.page(job_id).context["parts"]["summary"]
+    assert f'href="https://logs.example.com/?job={job_id}&amp;tenant=x%26y"' in part
+    assert 'href="https://traces.example.com/4bf92f3577b34da6a3ce929d0e0e4736"' in part
+    assert 'href="https://wiki.example.com/jobs/a%22%3Cb%3E%2Fc"' in part
+    other = Text(operator.page(put(queue, context='["no context"]')).context["parts"]["summary"]).all
+    assert "Elsewhere Runbook" in other
+    settings.JOBQUEUE = {key: value for key, value in settings.JOBQUEUE.items() if key != "LINKS"}
+    assert "Elsewhere" not in operator.page(job_id).context["parts"]["summary"]
+
+
+def test_the_job_of_a_webhook_leads_to_its_deliveries(queue, operator):
+    job_id = put(queue, "webhook_dispatch")
+    log = reverse("admin:jobqueue_webhooks_delivery_changelist")
+    assert f'href="{log}?q={job_id}"' in operator.page(job_id).context["parts"]["summary"]
+
+
 def test_what_is_not_known_is_not_in_the_summary(queue, operator):
     text = Text(operator.page(put(queue)).context["parts"]["summary"]).all
     assert [word for word in ("Duration", "Worker", "Tenant") if word in text] == []
@@ -185,7 +229,7 @@ def test_a_pause_is_a_reason_that_leads_to_the_queues(queue, operator):
     page = operator.page(put(queue)).content.decode()
     part = page.split('id="jq-why"')[1].split("</section>")[0]
     assert "Why is it not running?" in part
-    assert "The queue default is paused since" in part
+    assert "The queue default has been paused since" in part
     assert "the provider is down" in part
     assert f'href="{LINKS.queues()}"' in part
     assert "manage.py" not in part
@@ -357,7 +401,7 @@ def test_only_the_page_of_a_job_that_goes_on_looks_again(operator, job_in, statu
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_look_says_where_the_job_stands(operator, job_in, status):
     said = look(operator, job_in(status)).json()["said"]
-    words = {"in_progress": "running", "dead_letter": "dead letter", "failed": "stopped"}
+    words = {"in_progress": "running", "dead_letter": "dead letter", "failed": "cancelled"}
     assert words.get(status, status) in said
 
 
@@ -470,7 +514,7 @@ def test_hostile_names_are_text_on_the_page_and_in_a_look(queue, operator, name)
     change(queue, job_id, status="queued", lease_owner=None, lease_until=None, started_at=None)
     why = look(operator, job_id).json()["parts"]["why"]
     assert "\u202e" not in why
-    assert "is paused since" in why
+    assert "has been paused since" in why
 
 
 def test_a_payload_that_cannot_be_read_has_its_page_all_the_same(queue, operator):
@@ -482,7 +526,7 @@ def test_a_payload_that_cannot_be_read_has_its_page_all_the_same(queue, operator
             cursor.execute("PRAGMA ignore_check_constraints = ON")
             cursor.execute("UPDATE job_queue SET payload = %s WHERE id = %s", [deep, job_id])
             cursor.execute("PRAGMA ignore_check_constraints = OFF")
-        assert "This can't be shown" in read(operator.page(job_id))
+        assert "This value can't be shown" in read(operator.page(job_id))
     change(queue, job_id, payload={"text": "x" * 10_000_000, "list": [0] * 100_000})
     answer = operator.page(job_id)
     assert answer.status_code == 200

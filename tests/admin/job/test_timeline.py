@@ -122,22 +122,23 @@ def test_a_job_that_waits_for_its_next_attempt(queue, story):
     job_id = put(queue)
     assert settle(queue, failing(take_one(queue), Again(timedelta(seconds=40)))) == ()
     found = story(job_id)
-    assert found.titles[:2] == ["Queued", "Attempt 1: failed"]
-    assert re.fullmatch(r"Attempt 2 of 3 in (39|40) seconds", found.titles[2])
+    assert found.titles[:3] == ["Queued", "Attempt 1 of 3 began", "Attempt 1: failed"]
+    assert re.fullmatch(r"Attempt 2 of 3 in (39|40) seconds", found.titles[3])
 
 
 def test_a_job_that_is_given_up(queue, story, job_in):
     found = story(job_in("dead_letter"))
-    assert found.titles == ["Queued", "Attempt 1: failed", "Given up: attempts used up"]
-    assert "OSError : disk on fire" in found.texts[1]
-    assert "after 2.0 s" in found.texts[1]
+    assert found.titles == ["Queued", "Attempt 1 of 3 began", "Attempt 1: failed", "Given up: attempts used up"]
+    assert "OSError : disk on fire" in found.texts[2]
+    assert "after 2.0 s" in found.texts[2]
     assert "worker me" in found.texts[1]
+    assert "worker me" in found.texts[2]
 
 
 def test_a_job_that_says_itself_that_it_stops(queue, story):
     job_id = put(queue)
     assert settle(queue, failing(take_one(queue), Stopped("cancelled"), Ending.CANCELLED)) == ()
-    assert story(job_id).titles == ["Queued", "Attempt 1: cancelled", "Cancelled"]
+    assert story(job_id).titles == ["Queued", "Attempt 1 of 3 began", "Attempt 1: cancelled", "Cancelled"]
 
 
 def test_a_job_that_is_asked_to_stop_and_does(queue, story, operator):
@@ -147,7 +148,8 @@ def test_a_job_that_is_asked_to_stop_and_does(queue, story, operator):
     asked = ["visitor0, in the admin", "Asked to stop"]
     assert story(job_id).titles == ["Queued", "Attempt 1 of 3 began", *asked]
     assert settle(queue, failing(claim, Stopped("cancelled"), Ending.CANCELLED)) == ()
-    assert story(job_id).titles == ["Queued", *asked, "Attempt 1: cancelled", "Cancelled"]
+    begun = ["Queued", "Attempt 1 of 3 began"]
+    assert story(job_id).titles == [*begun, *asked, "Attempt 1: cancelled", "Cancelled"]
 
 
 @pytest.mark.parametrize(
@@ -163,9 +165,11 @@ def test_an_attempt_is_told_by_its_ending(queue, story, decision, ending, words)
     job_id = put(queue)
     assert settle(queue, failing(take_one(queue), decision, ending)) == ()
     number = 2 if isinstance(decision, Again) else 1
+    counted = ", not counted" if isinstance(decision, Alone) else ""
     assert story(job_id).titles == [
         "Queued",
-        f"Attempt 1: {words}",
+        "Attempt 1 of 3 began",
+        f"Attempt 1{counted}: {words}",
         f"Attempt {number} of 3, once a worker takes the job",
     ]
 
@@ -181,17 +185,20 @@ def test_an_attempt_that_was_given_back_is_counted_again(queue, story):
 def test_a_job_that_an_operator_brought_back(queue, story, operator, job_in):
     job_id = job_in("dead_letter")
     operator.press("retry", job_id)
-    begun = ["Queued", "Attempt 1: failed", "visitor0, in the admin"]
+    Attempt.objects.using(queue.alias).update(duration=0.001)
+    begun = ["Queued", "Attempt 1 of 3 began", "Attempt 1: failed", "visitor0, in the admin"]
     assert story(job_id).titles == [*begun, "Attempt 1 of 3, once a worker takes the job"]
     claim = take_one(queue)
     assert story(job_id).titles == [*begun, "Attempt 1 of 3 began"]
     assert settle(queue, failing(claim, Dead("attempts used up"))) == ()
-    assert story(job_id).titles == [*begun, "Attempt 1: failed", "Given up: attempts used up"]
+    again = ["Attempt 1 of 3 began", "Attempt 1: failed"]
+    assert story(job_id).titles == [*begun, *again, "Given up: attempts used up"]
+    Attempt.objects.using(queue.alias).update(duration=0.001)
     operator.press("retry", job_id)
     assert settle(queue, completed(take_one(queue), "null")) == ()
     assert story(job_id).titles == [
         *begun,
-        "Attempt 1: failed",
+        *again,
         "visitor0, in the admin",
         "Attempt 1 of 3 began",
         "Completed",
@@ -225,7 +232,7 @@ def test_whatever_the_clocks_say_it_begins_with_the_beginning_and_ends_with_the_
         "queued": "Attempt 3 of 3, once a worker takes the job",
         "in_progress": "visitor0, in the admin",
         "completed": "Completed",
-        "failed": "Stopped",
+        "failed": "Cancelled",
         "dead_letter": "Given up: no reason is known",
     }
     assert titles[-1] == last[status]
@@ -245,7 +252,7 @@ def test_a_deed_comes_before_the_attempt_that_it_led_to_though_it_was_logged_aft
 
 def test_each_past_entry_has_its_moment_for_machines(queue, story, job_in):
     found = story(job_in("dead_letter"))
-    assert [len(moments) for moments in found.moments] == [1, 1, 1]
+    assert [len(moments) for moments in found.moments] == [1, 1, 1, 1]
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:.]+\+00:00", moment) for (moment,) in found.moments)
 
 
@@ -321,8 +328,8 @@ def test_what_operators_did_is_told_with_who_and_why(queue, operator, story, job
     other = job_in("dead_letter")
     log(queue, operator, other, "Of another job.")
     found = story(job_id)
-    assert "visitor0, in the admin" in found.texts[2]
-    assert "Retried. Why: the provider <is> back" in found.texts[2]
+    assert "visitor0, in the admin" in found.texts[3]
+    assert "Retried. Why: the provider <is> back" in found.texts[3]
     assert "Of another job." not in " ".join(found.texts)
 
 
@@ -470,7 +477,8 @@ def test_a_retry_that_nobody_noted_is_told_from_the_numbers(queue, story, operat
     anew, waits = "Retried, with all its attempts", "Attempt 1 of 3, once a worker takes the job"
     job_id = job_in("dead_letter")
     queue.operator.retry([job_id])
-    assert story(job_id).titles == ["Queued", "Attempt 1: failed", anew, waits]
+    began = "Attempt 1 of 3 began"
+    assert story(job_id).titles == ["Queued", began, "Attempt 1: failed", anew, waits]
     assert settle(queue, released(take_one(queue))) == ()  # not counted, so the next has its number
     assert settle(queue, failing(take_one(queue), Dead("attempts used up"))) == ()
     assert story(job_id).titles.count(anew) == 1
@@ -488,7 +496,41 @@ def test_a_retry_that_nobody_noted_is_told_from_the_numbers(queue, story, operat
 def test_a_duration_that_is_none_harms_nothing(queue, story, job_in, duration):
     job_id = job_in("dead_letter")
     Attempt.objects.using(queue.alias).update(duration=duration)
-    assert story(job_id).titles[1] == "Attempt 1: failed"
+    assert story(job_id).titles == ["Queued", "Attempt 1 of 3 began", "Attempt 1: failed", "Given up: attempts used up"]
+
+
+@pytest.mark.parametrize(("duration", "seconds"), [(5.0, 5), (50_000.0, 40), (None, None), (-1.0, None), (1e300, None)])
+def test_an_attempt_began_as_long_ago_as_it_took_but_not_before_the_one_before_it_ended(
+    queue, story, duration, seconds
+):
+    job_id, now = put(queue), SYSTEM.now()
+    change(queue, job_id, created_at=now - timedelta(hours=1))
+    for fence, ago, took in ((1, 100, 2.0), (2, 60, duration)):
+        Attempt.objects.using(queue.alias).create(
+            job_id=job_id,
+            fence=fence,
+            attempt=fence,
+            owner="me",
+            ending="failed",
+            duration=took,
+            ended_at=now - timedelta(seconds=ago),
+        )
+    change(queue, job_id, attempts=2, fence=2)
+    found = story(job_id)
+    begins = {title: moments for title, moments in zip(found.titles, found.moments, strict=True) if "began" in title}
+    second = begins.get("Attempt 2 of 3 began")
+    assert (second is None) == (seconds is None)
+    if second is not None:
+        assert second[0] == (now - timedelta(seconds=60 + seconds)).isoformat()
+
+
+def test_an_attempt_that_was_not_counted_says_so(queue, story):
+    """A job that may have been killed because of another one runs once more by itself."""
+    job_id = put(queue, max_retries=1)
+    assert settle(queue, failing(take_one(queue), Alone(), Ending.CRASHED)) == ()
+    assert settle(queue, failing(take_one(queue), Dead("crashed"), Ending.CRASHED)) == ()
+    ended = [title for title in story(job_id).titles if "began" not in title]
+    assert ended == ["Queued", "Attempt 1, not counted: crashed", "Attempt 1: crashed", "Given up: crashed"]
 
 
 def test_turned_writing_turns_nothing_around(queue, operator, job_in):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connections
@@ -13,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from jobqueue.admin.lists.jobs import ReadingJobs
 from jobqueue.admin.search import results
 from jobqueue.admin.search.query import parse, spelled
-from jobqueue.backends.sql.search import plan
+from jobqueue.backends.sql.search import plan, walk
 from jobqueue.clock import SYSTEM
 from jobqueue.handlers.registry import registry
 from jobqueue.ids import least_id
@@ -21,13 +23,20 @@ from jobqueue.models import Job
 from jobqueue.orders import shown as listing_shown
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import draft, put, put_all, take_one
-from tests.admin.conftest import STATUSES, shown
+from tests.admin.conftest import STATUSES, list_address, shown
 
 
 def choices(response, title):
     """What one filter offers."""
     (found,) = [spec for spec in response.context["cl"].filter_specs if str(spec.title) == title]
     return [str(one["display"]) for one in found.choices(response.context["cl"]) if "display" in one]
+
+
+def test_queues_are_offered_that_only_the_table_knows(queue, operator, job_in):
+    for status in reversed(STATUSES):  # the queued one last, or it would be taken
+        job_in(status, queue=f"of {status}")
+    offered = {f"of {status}" for status in STATUSES} - {"of completed"}
+    assert offered <= {*choices(operator.list(), "queue")}
 
 
 # Search
@@ -113,6 +122,8 @@ def test_the_box_offers_what_can_be_asked_for_and_the_names_that_are_known(queue
         "type:resize_image",
         "queue:images",
         "queue:&quot;the closed one&quot;",
+        "payload.image_id:",
+        "died:",
     ):
         assert f'<option value="{word}">' in offered
     assert 'list="jq-suggestions"' in page
@@ -315,12 +326,91 @@ def test_of_a_status_that_has_many_as_much_is_found_as_its_index_allows(queue, o
     assert pages(1, 2, 3) == ids
     assert pages(1, 2, 3, o="1") == ids[::-1]
     assert pages(1, 2, 3, type="resize") == ids
-    stored(queue, 6, status=status)
+    newest = stored(queue, 6, status=status)
     stored(queue, 12)
-    assert (shown(operator.list(status=status)), note(operator.list(status=status))[:20]) == ([], NOTE[:20])
-    answer = operator.list(status=status, queue="default", type="resize")
-    assert answer.context["cl"].result_count == (0 if status == "queued" else 21)
-    assert bool(note(answer)) == (status == "queued")
+    answer = operator.list(status=status)
+    if status == "queued":
+        assert (shown(answer), note(answer).startswith(NOTE)) == ([], True)
+        return
+    assert (shown(answer), note(answer)) == (newest, "")
+    assert answer.context["cl"].result_count == 21
+
+
+PARTLY = [
+    ("type:old", {"type": "old"}),
+    ("status:dead_letter error:fire", {"status": "dead_letter", "error": "on fire"}),
+    ("status:dead_letter payload.x:1", {"status": "dead_letter", "payload": {"x": 1}}),
+]
+
+
+@pytest.mark.parametrize(("text", "values"), PARTLY)
+def test_a_list_looks_further_back_until_everything_is_seen(queue, operator, few, monkeypatch, text, values):
+    monkeypatch.setattr(plan, "FURTHER", 20)
+    monkeypatch.setattr(walk, "WALKED", 10)
+    ids = stored(queue, 3, **values)
+    newer = stored(queue, 45, status=values.get("status", "completed"))
+    answer = operator.list(q=text)
+    page = answer.content.decode()
+    assert (shown(answer), note(answer).startswith("Only the newest 10 jobs")) == ([], True)
+    assert "No result so far" in page
+    assert "None found so far" in page
+    assert not re.search(r"\b0 (results|jobs|dead letters)", page)
+    looks = 0
+    while further := answer.context["cl"].further:
+        assert f'<a href="{further.replace("&", "&amp;")}">Look further back</a>' in answer.content.decode()
+        answer, looks = operator.client.get(list_address("job") + further), looks + 1
+    assert (shown(answer), note(answer), looks) == (ids, "", 2)
+    assert operator.client.get(list_address("job") + answer.context["cl"].from_the_first).context["cl"].further
+    assert newer
+
+
+def test_beyond_the_last_page_a_list_goes_on(queue, operator, few, monkeypatch):
+    monkeypatch.setattr(results, "CAP", 6)
+    monkeypatch.setattr(ReadingJobs, "list_per_page", 4)
+    ids = stored(queue, 9, status="dead_letter")
+    first, last = operator.list("deadletter"), operator.list("deadletter", p=2)
+    assert (first.context["cl"].further, shown(last)) == ("", ids[4:6])
+    rest = operator.client.get(list_address("deadletter") + last.context["cl"].further)
+    assert (shown(rest), rest.context["cl"].further) == (ids[6:], "")
+
+
+def test_another_filter_begins_with_the_newest_again(queue, operator, few):
+    stored(queue, 45)
+    listed = operator.list(q="type:old").context["cl"]
+    answer = operator.client.get(list_address("job") + listed.further)
+    page, below = answer.content.decode(), f"below={listed.matches.rest_before}"
+    links = re.findall(r'href="(\?[^"]*)"', page)
+    assert [link for link in links if below in link] == []
+    assert any("status=queued" in link and "q=type" in link for link in links)
+    assert 'name="below"' not in page
+
+
+def test_where_a_list_begins_is_any_text(queue, operator):
+    put(queue)
+    for below in ("", "0", "zzz", "%00", "a" * 300, "\u2028", "ä"):
+        assert operator.list(below=below).status_code == 200, below
+    assert operator.list(below="a\0").context["cl"].complaint
+
+
+@pytest.mark.parametrize(("text", "values"), PARTLY)
+def test_all_that_match_are_offered_though_none_is_found_yet(queue, operator, few, monkeypatch, text, values):
+    monkeypatch.setattr(walk, "WALKED", 10)
+    stored(queue, 3, **values)
+    stored(queue, 25, status=values.get("status", "completed"))
+    page = operator.list(q=text)
+    assert (shown(page), page.context["cl"].might_match, page.context["cl"].offers_all) == ([], True, True)
+    assert '<input type="checkbox" name="select_across" value="1">' in page.content.decode()
+    data = {"action": "purge", "index": 0, "select_across": ["0", "1"]}
+    asked = operator.client.post(f"{list_address('job')}?{urlencode({'q': text})}", data, follow=True)
+    assert "Purge" in asked.context["title"]
+
+
+def test_all_that_match_are_not_offered_where_none_can_match_or_all_are_shown(queue, operator, few):
+    stored(queue, 3)
+    for text in ("", "type:nonsense", "statsu:failed"):
+        answer = operator.list(q=text)
+        assert not answer.context["cl"].offers_all, text
+        assert 'select_across" value="1"' not in answer.content.decode()
 
 
 def test_jobs_since_a_moment_are_all_found_if_the_newest_reach_back_to_it(queue, operator, few):
@@ -437,14 +527,17 @@ def test_each_status_has_its_filter(queue, operator, job_in):
     }
 
 
-def test_types_and_queues_are_filtered_without_asking_the_jobs(queue, operator):
+def test_types_and_queues_are_filtered_by_names_that_are_known(queue, operator):
     rare, elsewhere = put(queue, "rare"), put(queue, queue="elsewhere")
     assert shown(operator.list(type="rare")) == [rare]
     assert shown(operator.list(queue="elsewhere")) == [elsewhere]
     queue.operator.pause(Scope.QUEUE, "closed")
     response = operator.list()
     assert choices(response, "type") == ["All", *sorted(registry.names)]
-    assert choices(response, "queue") == ["All", *sorted({"closed"} | {kind.options.queue for kind in registry})]
+    assert choices(response, "queue") == [
+        "All",
+        *sorted({"closed", "default", "elsewhere"} | {kind.options.queue for kind in registry}),
+    ]
     assert "rare" in choices(operator.list(type="rare"), "type")
 
 

@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from jobqueue.admin import display
 from jobqueue.admin.operations import queue_rows
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job, Worker
@@ -35,6 +36,12 @@ def steering(verb, scope, name):
 def keeper(queue, sign_in):
     """Someone who may pause queues."""
     return sign_in("view_job", "pause_queue")
+
+
+@pytest.fixture
+def reader(queue, sign_in):
+    """Someone who may look, and nothing else."""
+    return sign_in("view_job")
 
 
 def row_of(answer, name, queue=None):
@@ -97,6 +104,58 @@ def test_figures_lead_to_the_jobs_they_count(queue, operator):
     assert shown(operator.client.get(row.dead_address)) == []
 
 
+# One queue, and pages that keep up
+
+
+def test_the_page_of_a_queue_shows_what_waits_in_it_over_time(queue, reader):
+    put_all(queue, *(draft(queue="my mail") for _ in range(3)), draft("greet", queue="other"))
+    assert queue.metrics.sample(queue.now())
+    answer = reader.client.get(row_of(reader.client.get(FIRST), "my mail").address)
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "Queue my mail" in page
+    assert "waiting: at most 3, at last 3." in page
+    assert "resize" in page
+    assert "greet" not in page
+    assert 'aria-current="true">Last hour' in page
+    assert Inline(page).found == []
+    assert stumbles(answer) == []
+
+
+@pytest.mark.parametrize("name", ["nothing", *HOSTILE, "ä" * 300, "a\0b", "a\u202eb"])
+def test_the_page_of_any_queue_can_be_asked_for(queue, reader, name):
+    answer = reader.client.get(f"{FIRST}one/", {"queue": name, "window": "nonsense"})
+    assert answer.status_code == 200
+    assert Inline(answer.content.decode()).found == []
+
+
+def test_a_queue_that_is_not_named_has_no_page(queue, reader):
+    assert reader.client.get(f"{FIRST}one/").headers["Location"] == FIRST
+
+
+@pytest.mark.parametrize("page", ["live/", "one/live/?queue=mail"])
+def test_an_open_page_gets_what_has_changed(queue, reader, monkeypatch, page):
+    put(queue, queue="mail")
+    moment = queue.now()
+    monkeypatch.setattr(type(queue), "now", lambda self: moment)
+    first = reader.client.get(FIRST + page)
+    assert "no-store" in first.headers["Cache-Control"]
+    known = ",".join(part["digest"] for part in first.json()["parts"].values())
+    joint = "&" if "?" in page else "?"
+    again = reader.client.get(f"{FIRST}{page}{joint}known={known}").json()["parts"]
+    assert again == {}
+    put(queue, queue="mail")
+    later = reader.client.get(f"{FIRST}{page}{joint}known={known}").json()["parts"]
+    assert "types" in later
+    assert reader.client.post(FIRST + page).status_code == 405
+
+
+@pytest.mark.parametrize("page", ["live/", "one/?queue=mail", "one/live/?queue=mail"])
+def test_the_pages_of_queues_take_the_permission_to_see_jobs(queue, sign_in, page):
+    assert sign_in("pause_queue").client.get(FIRST + page).status_code == 403
+    assert b"Pause<span" not in sign_in("view_job").client.get(FIRST + page).content
+
+
 def test_a_backlog_without_a_live_worker_is_told_in_words(queue, operator):
     put(queue, queue="mail")
 
@@ -110,7 +169,7 @@ def test_a_backlog_without_a_live_worker_is_told_in_words(queue, operator):
     queue.workers.enlist(worker("b", queues=("mail",), types=("greet",)))
     assert troubles() == (["No live worker for this type: resize."], ["No live worker for this type."])
     queue.workers.enlist(worker("c", types=("resize",), state=WorkerState.STOPPING))
-    assert troubles()[1] == ["The workers that could run it are stopping."]
+    assert troubles()[1] == ["The workers that could run these jobs are quiet or stopping."]
     queue.workers.enlist(worker("d", types=("resize",)))
     assert row_of(operator.client.get(FIRST), "mail").troubles == []
     Worker.objects.using(queue.alias).update(seen_at=SYSTEM.now() - timedelta(hours=1))
@@ -121,7 +180,7 @@ def test_a_type_that_waits_for_another_release_says_so(queue, operator):
     put(queue, "unheard_of")
     queue.workers.enlist(worker(types=("unheard_of",)))
     answer = operator.client.get(FIRST)
-    assert row_of(answer, "unheard_of", "default").troubles == ["This release has no handler for it."]
+    assert row_of(answer, "unheard_of", "default").troubles == ["This release has no handler for this type."]
 
 
 def test_depths_stop_at_the_cap(queue, operator, monkeypatch):
@@ -151,7 +210,9 @@ def test_a_paused_queue_is_left_alone_by_claims_until_it_is_resumed(queue, keepe
     held, free = put(queue, queue="mail"), put(queue, queue="other")
     answer = keeper.client.post(steering("pause", "queue", "mail"), {"why": "the provider is down"}, follow=True)
     assert answer.redirect_chain == [(FIRST, 302)]
-    assert told(answer) == ["The queue mail is paused. Running jobs continue, and no more are taken from it."]
+    assert told(answer) == [
+        "The queue mail is paused. Running jobs continue, and no more jobs are taken from the queue."
+    ]
     assert [claim.id for claim in take(queue)] == [free]
     (pause,) = queue.operator.pauses()
     assert (pause.scope, pause.name, pause.reason) == (Scope.QUEUE, "mail", "the provider is down")
@@ -338,3 +399,16 @@ def test_the_log_is_that_of_queues_alone(queue, keeper, operator, job_in):
     operator.press("retry", job_in("dead_letter"))
     page = keeper.client.get(FIRST)
     assert list(page.context["changes"]) == []
+
+
+def test_a_warning_stays_one_line_however_many_types_nobody_runs(queue, operator):
+    put_all(queue, *(draft(f"type-{number:02}", queue="mail") for number in range(34)))
+    queue.workers.enlist(worker(types=("resize",)))
+    (trouble,) = row_of(operator.client.get(FIRST), "mail").troubles
+    assert trouble == "No live worker for 34 types: type-00, type-01, type-02 and 31 more."
+
+
+def test_times_have_one_format(queue, keeper):
+    keeper.client.post(steering("pause", "queue", "mail"), {"why": "the provider is down"})
+    when = LogEntry.objects.get().action_time
+    assert str(display.at(when)) in keeper.client.get(FIRST).content.decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.db import DatabaseError, connections
 from django.test import Client
@@ -14,7 +15,7 @@ from django.urls import reverse
 from jobqueue.admin.operations import worker_rows
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job, Worker
-from jobqueue.records import Progress, WorkerState
+from jobqueue.records import Progress, WorkerRequest, WorkerState
 from jobqueue.testing.contract.harness import draft, put, put_all, take, take_one
 from jobqueue.testing.contract.registering import worker
 from jobqueue.version import __version__
@@ -122,7 +123,7 @@ def test_a_silent_worker_says_when_its_leases_end(queue, operator):
         assert "The leases of its 2 jobs end in 1 minute at the latest, at " in plain(notice)
     Job.objects.using(queue.alias).update(lease_until=SYSTEM.now() - timedelta(seconds=5))
     (notice,) = operator.client.get(page_of("dead")).context["notices"]
-    assert "The leases of its 2 jobs have ended. A live worker will recover them." in notice
+    assert "The leases of its 2 jobs have ended. A live worker will recover the jobs." in notice
 
 
 def test_a_silent_worker_without_jobs_says_so(queue, operator):
@@ -139,7 +140,7 @@ def test_jobs_of_workers_that_are_not_listed_are_told(queue, operator):
     take(queue, 2, owner="stranger")
     take(queue, 1, owner="alive")
     assert operator.client.get(FIRST).context["notices"] == [
-        "2 running jobs are held by workers that are not listed. They are recovered when their leases end."
+        "2 running jobs are held by workers that are not listed. The jobs are recovered when their leases end."
     ]
 
 
@@ -242,6 +243,107 @@ def test_workers_cost_as_many_queries_however_many_there_are(queue, operator):
         counts.append(found)
     assert counts[0] == counts[1]
     assert max(counts[0]) <= 5
+
+
+# What is asked of a worker
+
+
+def asking(owner, verb):
+    return reverse(f"admin:jobqueue_worker_{verb}", args=[quote(owner)])
+
+
+@pytest.fixture
+def keeper(queue, sign_in):
+    """Someone who may quiet and stop workers."""
+    return sign_in("view_job", "control_worker")
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_", "said"),
+    [
+        ("quiet", "quiet", "will stop taking jobs within 10 seconds"),
+        ("resume", None, "will take jobs again within 10 seconds"),
+        ("stop", "stop", "will begin to stop within 10 seconds"),
+    ],
+)
+def test_a_worker_is_asked_from_its_page_and_it_is_logged(queue, keeper, verb, request_, said):
+    owner = up(queue, "web/7:1:a_b c", name="mail-1")
+    queue.workers.ask(owner, WorkerRequest.QUIET)
+    asked = keeper.client.get(asking(owner, verb))
+    assert "within ten seconds" in asked.content.decode()
+    answer = keeper.client.post(asking(owner, verb), {"why": "a deploy"}, follow=True)
+    assert answer.redirect_chain == [(page_of(owner), 302)]
+    assert said in told(answer)[0]
+    assert [one.asked for one in queue.workers.all()] == [request_]
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.object_repr, entry.user) == (owner, "mail-1", keeper.user)
+    assert entry.change_message.endswith(": a deploy")
+
+
+def test_a_page_offers_what_can_be_asked(queue, keeper):
+    owner = up(queue)
+
+    def offered():
+        return [verb for verb, _label, _address in keeper.client.get(page_of(owner)).context["verbs"]]
+
+    assert offered() == ["quiet", "stop"]
+    queue.workers.ask(owner, WorkerRequest.QUIET)
+    assert offered() == ["resume", "stop"]
+    assert "asked to take no more jobs" in keeper.client.get(page_of(owner)).content.decode()
+    up(queue, state=WorkerState.QUIET)
+    assert offered() == ["resume", "stop"]
+    assert "asked to take no more jobs" not in keeper.client.get(page_of(owner)).content.decode()
+    up(queue, state=WorkerState.STOPPING)
+    assert offered() == []
+    up(queue)
+    silent(queue, owner, 100)
+    assert offered() == []
+
+
+@pytest.mark.parametrize("verb", ["quiet", "resume", "stop"])
+@pytest.mark.parametrize("codenames", [(), ("view_job",), ("control_worker",), ("view_job", "pause_queue")])
+def test_a_worker_is_asked_by_those_alone_who_may(queue, sign_in, verb, codenames):
+    visitor, owner = sign_in(*codenames), up(queue)
+    queue.workers.ask(owner, WorkerRequest.QUIET)
+    page = visitor.client.get(page_of(owner)).content
+    assert asking(owner, verb).encode() not in page
+    assert visitor.client.get(asking(owner, verb)).status_code == 403
+    assert visitor.client.post(asking(owner, verb)).status_code == 403
+    assert [one.asked for one in queue.workers.all()] == ["quiet"]
+    assert not LogEntry.objects.exists()
+
+
+def test_asking_takes_the_pages_token_and_a_worker_that_is_there(queue, keeper):
+    owner = up(queue)
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(keeper.user)
+    assert strict.post(asking(owner, "stop")).status_code == 403
+    assert keeper.client.put(asking(owner, "stop")).status_code == 405
+    assert keeper.client.post(asking(owner, "stop"), {"why": "x" * 2_000}).status_code == 200
+    for gone in ("nobody", "\0", "ä" * 300):
+        answer = keeper.client.post(asking(gone, "stop"), follow=True)
+        assert told(answer)[0].startswith("This worker is gone")
+    assert [one.asked for one in queue.workers.all()] == [None]
+
+
+@pytest.mark.parametrize("page", ["live/", "change/live/"])
+def test_an_open_page_of_workers_gets_what_has_changed(queue, sign_in, monkeypatch, page):
+    reader, owner = sign_in("view_job"), up(queue)
+    moment = queue.now()
+    monkeypatch.setattr(type(queue), "now", lambda self: moment)
+    monkeypatch.setattr("jobqueue.admin.display.ago", lambda *_: "lately")
+    address = FIRST + page if page == "live/" else f"{FIRST}{quote(owner)}/{page}"
+    first = reader.client.get(address)
+    (part,) = first.json()["parts"].values()
+    assert reader.client.get(address, {"known": part["digest"]}).json()["parts"] == {}
+    up(queue, busy=7)
+    (later,) = reader.client.get(address, {"known": part["digest"]}).json()["parts"].values()
+    assert "7/20" in later["html"]
+    queue.workers.dismiss(owner)
+    gone = reader.client.get(address).json()["parts"]
+    assert page == "live/" or "This worker is gone" in gone["worker"]["html"]
+    assert sign_in("control_worker").client.get(address).status_code == 403
+    assert reader.client.post(address).status_code == 405
 
 
 # Who may

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobqueue.admin.search import query
+from jobqueue.admin.search import qualifiers, query
 from jobqueue.admin.search.combine import both
 from jobqueue.admin.search.query import BadQuery, parse, spelled
 from jobqueue.admin.search.tokens import Token, plain, scalar, words, written_scalar
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.redaction import is_secret_name, redact_text
-from jobqueue.records import LONGEST_SOUGHT, Filter, is_place
+from jobqueue.records import LONGEST_SOUGHT, Filter, Range, is_place
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import put
 
@@ -57,6 +57,30 @@ READ = {
     "before:9999-12-31T23:59:59Z": Filter(created_before=datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
     "after:0001-01-01T00:00Z": Filter(created_after=datetime(2, 1, 1, tzinfo=UTC)),
     "before:0001-01-01": Filter(created_before=datetime(2, 1, 1, 23, 6, 32, tzinfo=UTC)),
+    "class:TimeoutError": Filter(error_class="TimeoutError"),
+    "class:time class:timeout error:x": Filter(error="x", error_class="timeout"),
+    "status:cancelled": Filter(statuses=of(JobStatus.FAILED), end_reasons=of("cancelled")),
+    "status:Canceled": Filter(statuses=of(JobStatus.FAILED), end_reasons=of("cancelled")),
+    "status:expired status:failed": Filter(statuses=of(JobStatus.FAILED), end_reasons=of("expired")),
+    'reason:"timed out",crashed': Filter(end_reasons=of("timed out", "crashed")),
+    "ended:2026-01-31T12:00Z": Filter(ended_after=datetime(2026, 1, 31, 12, tzinfo=UTC)),
+    "ended:..2026-01-31T12:00Z": Filter(ended_before=datetime(2026, 1, 31, 12, tzinfo=UTC)),
+    "died:2026-01-30T12:00Z..2026-01-31T12:00Z": Filter(
+        statuses=of(JobStatus.DEAD_LETTER),
+        ended_after=datetime(2026, 1, 30, 12, tzinfo=UTC),
+        ended_before=datetime(2026, 1, 31, 12, tzinfo=UTC),
+    ),
+    "priority:1": Filter(priority=Range(1, 1)),
+    "priority:2..4 priority:<4": Filter(priority=Range(2, 3)),
+    "attempts:>1": Filter(attempts=Range(2)),
+    "attempts:>=1": Filter(attempts=Range(1)),
+    "attempts:..3": Filter(attempts=Range(0, 3)),
+    "attempts:3.. attempts:<=5": Filter(attempts=Range(3, 5)),
+    "-type:a,b": Filter(excluded=(Filter(types=of("a", "b")),)),
+    "-TYPE:a type:b -queue:mail -type:a": Filter(
+        types=of("b"), excluded=(Filter(types=of("a")), Filter(queues=of("mail")))
+    ),
+    "-status:cancelled": Filter(excluded=(Filter(statuses=of(JobStatus.FAILED), end_reasons=of("cancelled")),)),
     "payload.image_id:7": Filter(payload=(("image_id", 7),)),
     'payload.image_id:"7"': Filter(payload=(("image_id", "7"),)),
     "payload.a.0.b:-1.5 payload.c:true": Filter(payload=(("a.0.b", -1.5), ("c", True))),
@@ -117,6 +141,22 @@ REFUSED = {
     "zzz:1": "There is no “zzz:”. Possible names are type:, status:, queue:, error:, payload:, ",
     "type.x:1": "There is no “type.x:”.",
     "status:dead": "There is no status “dead”. Possible are queued, in_progress, completed, failed, dead_letter.",
+    "-error:x": "“-error” isn't possible: the jobs that it leaves out would reveal hidden values.",
+    "-payload.x:1": "“-payload” isn't possible",
+    "-statsu:failed": "There is no “-statsu:”.",
+    "-type:": "“-type:” needs a value",
+    "class:a class:b": "Only one “class:” is possible",
+    "class:" + "x" * 300: "“class:” takes at most 200 characters",
+    "status:cancelled,failed": "“cancelled” can't be combined with other statuses.",
+    "ended:..": "“..” is not a time",
+    "died:2h..soon": "“soon” is not a time",
+    "priority:high": "“high” is neither a number nor a range. Write 3, 1..3, >3 or <3.",
+    "priority:3..1": "is neither a number nor a range",
+    "attempts:..": "is neither a number nor a range",
+    "attempts:<0": "is neither a number nor a range",
+    "attempts:>999999999": "is neither a number nor a range",
+    "attempts:1..99999999999": "is neither a number nor a range",
+    "priority:1 priority:>1": "No job is both “priority:1” and “priority:2..”.",
     "type:": "“type:” needs a value, as in “type:resize_image”.",
     "type:a,,b": "“type:” needs a value",
     'error:""': '“error:” needs a value, as in “error:"timed out"”.',
@@ -140,8 +180,8 @@ REFUSED = {
     "tenant:a tenant:b": "No job is both “tenant:a” and “tenant:b”.",
     "id:a* id:b*": "No job is both “id:a*” and “id:b*”.",
     "error:timeout error:refused": "Only one “error:” is possible",
-    "type:\0": "This contains a character that no job can have.",
-    "\ud800": "This contains a character that no job can have.",
+    "type:\0": "The search contains a character that cannot occur in a job.",
+    "\ud800": "The search contains a character that cannot occur in a job.",
     "type:" + "x" * 10_000_000: "Use at most 2000 characters.",
     "type:x " * 100: "Use at most 30 words.",
 }
@@ -217,11 +257,20 @@ def is_open(pair):
     """Whether it may be asked for."""
     path, value = pair
     secret = any(map(is_secret_name, path.split(".")))
-    few = sum(map(is_place, path.split("."))) <= query.MOST_PLACES
+    few = sum(map(is_place, path.split("."))) <= qualifiers.MOST_PLACES
     return few and not secret and not (isinstance(value, str) and redact_text(value) != value)
 
 
 pairs = st.tuples(st.lists(elements, min_size=1, max_size=4).map(".".join), scalars).filter(is_open)
+ranges = st.none() | st.lists(st.integers(0, 10**9), min_size=2, max_size=2).map(lambda ends: Range(*sorted(ends)))
+excluded = (
+    names.filter(bool).map(lambda found: Filter(types=found))
+    | st.sampled_from(JobStatus).map(lambda status: Filter(statuses=of(status)))
+    | some_text.map(lambda text: Filter(tenant=text))
+    | moments.filter(bool).map(lambda moment: Filter(statuses=of(JobStatus.DEAD_LETTER), ended_before=moment))
+    | st.just(Filter(statuses=of(JobStatus.FAILED), end_reasons=of("cancelled")))
+    | ranges.filter(bool).map(lambda found: Filter(attempts=found))
+)
 filters = st.builds(
     Filter,
     ids=names,
@@ -238,6 +287,13 @@ filters = st.builds(
     lease_owner=maybe,
     fingerprint=maybe,
     payload=st.lists(pairs, max_size=3, unique_by=repr).map(tuple),
+    error_class=some_text.filter(lambda text: len(text) <= LONGEST_SOUGHT),
+    end_reasons=names,
+    ended_after=moments,
+    ended_before=moments,
+    priority=ranges,
+    attempts=ranges,
+    excluded=st.lists(excluded, max_size=2, unique=True).map(tuple),
 )
 
 
@@ -268,9 +324,10 @@ def test_two_filters_are_one_that_lets_through_no_more_than_either(one, other):
         narrow = both(one, other)
     except BadQuery:
         return
-    for field in ("ids", "statuses", "types", "queues"):
+    for field in ("ids", "statuses", "types", "queues", "end_reasons"):
         for side in (getattr(one, field), getattr(other, field)):
             assert not side or (getattr(narrow, field) and getattr(narrow, field) <= side)
+    assert {*one.excluded, *other.excluded} == set(narrow.excluded)
     assert {*map(repr, one.payload), *map(repr, other.payload)} == set(map(repr, narrow.payload))
     assert both(narrow, narrow) == narrow
 

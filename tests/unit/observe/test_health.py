@@ -1,27 +1,48 @@
-"""What is wrong with the queue: each cause is found from the values read, and from exact and capped ones alike."""
+"""What is wrong with the queue: each cause is found from the values read, and has its words."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from jobqueue.cli.finding_text import text
-from jobqueue.observe.health import OLD, RELAYED_WITHIN, Cause, Level, Place, Reading, exact, findings
-from jobqueue.records import DeadLetterCount, Depth, PauseRecord, QueueStats, Scope, WorkerRecord, WorkerState
+from jobqueue.cli.values import WORDING
+from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, sentence
+from jobqueue.observe.health.failures import HOPELESS, LATELY, LEAST_ATTEMPTS, PAST, WINDOWS
+from jobqueue.observe.health.flow import FORGOTTEN_AFTER, OLD, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
+from jobqueue.observe.health.reading import DEAD_AFTER
+from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG
+from jobqueue.observe.health.workers import CLOCK_TOLERANCE, PATIENCE, SILENCE_WARNS_FOR
+from jobqueue.records import (
+    DeadLetterCount,
+    Depth,
+    LapsedLeases,
+    MetricSum,
+    PauseRecord,
+    QuietJob,
+    Scope,
+    WorkerRecord,
+    WorkerState,
+)
 from jobqueue.records.relay import Waiting
+from jobqueue.records.storage import HolderKind, SnapshotHolder, Storage
 from jobqueue.records.worker import SILENT_FOR
 from jobqueue.testing.clock import NOON
 
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+
 
 def depth(queue="default", name="resize", queued=1, **values):
-    usual = {"capped": False, "due": queued, "oldest_due_at": NOON if queued else None, "in_progress": 0}
+    usual = {"capped": False, "due": queued, "oldest_due_at": NOON - MINUTE if queued else None, "in_progress": 0}
     return Depth(queue, name, queued, **usual | {"paused": False} | values)
 
 
-def worker(**values):
-    usual = {"owner": "host:1:ab", "name": "one", "host": "host", "pid": 1, "version": "0", "processes": 1, "slots": 2}
-    return WorkerRecord(**usual | {"types": ("resize",), "started_at": NOON, "seen_at": NOON} | values)
+def worker(owner="host:1:ab", **values):
+    usual = {"owner": owner, "name": owner[-2:], "host": "host", "pid": 1, "version": "0", "processes": 1, "slots": 2}
+    started = {"types": ("resize",), "started_at": NOON - 2 * OLD, "seen_at": NOON}
+    return WorkerRecord(**usual | started | values)
 
 
 def reading(*depths, workers=(), pauses=(), **values):
@@ -29,28 +50,97 @@ def reading(*depths, workers=(), pauses=(), **values):
 
 
 def waiting(**values):
-    usual = {"count": 3, "oldest": NOON - timedelta(seconds=1), "relayed_at": None, "lost_at": None, "error": ""}
+    usual = {"count": 3, "oldest": NOON - SECOND, "relayed_at": None, "lost_at": None, "error": ""}
     return Waiting(**usual | values)
 
 
+def ends(name="resize", completed=0, retried=0, dead_lettered=0, lost=0):
+    return MetricSum(name, completed, retried, dead_lettered, 0, lost, ran=0, ran_for=0.0)
+
+
+def attempts(recent, past=None, window=MINUTE):
+    """Make sums: what happened within a window happened in each longer one too, and in the past."""
+    sums = {one: {recent.name: recent} for one in WINDOWS if one >= window}
+    earlier = past or ends(recent.name)
+    added = (before + now for before, now in zip(earlier[1:], recent[1:], strict=True))
+    return sums | {PAST: {recent.name: MetricSum(recent.name, *added)}}
+
+
 STOPPING = worker(state=WorkerState.STOPPING)
+KILLED = worker("host:2:cd", seen_at=NOON - DEAD_AFTER - SECOND)
+LAPSED = LapsedLeases(KILLED.owner, 3, NOON - 10 * SECOND)
+FORGOTTEN = PauseRecord(Scope.QUEUE, "default", "why", NOON - FORGOTTEN_AFTER)
+QUIET = QuietJob("7", "resize", "default", "host:1:ab", NOON - STUCK_FOR)
+HOLDER = SnapshotHolder(kind=HolderKind.SESSION, name="pg_dump", pid=7, state="", since=NOON - 12 * MINUTE)
+DEAD = DeadLetterCount("default", "resize", 5)
+ALL_FAILED, ALL_WELL = ends(dead_lettered=500), ends(completed=10_000)
+
 #: What was read, and what is found: level, cause, queues, types, and where to look.
 READINGS = {
+    "an old snapshot": (
+        reading(storage=Storage(holders=(HOLDER,), dead_rows=COSTLY_DEAD_ROWS)),
+        [("WARNING", "snapshot_held", "", "queues")],
+    ),
+    "a large log": (reading(storage=Storage(log_size=LARGE_LOG)), [("WARNING", "log_large", "", "queues")]),
     "nothing": (reading(), []),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),
     "nothing is due": (reading(depth(due=0, oldest_due_at=None)), []),
+    "a deploy": (reading(depth(oldest_due_at=NOON - PATIENCE + SECOND)), []),
+    "a restart": (reading(depth(), busy_at=NOON - MINUTE), []),
+    "a restart of the only worker of a queue": (
+        reading(depth("images"), workers=[worker(queues=("default",))], moving={"images"}),
+        [],
+    ),
     "no worker": (reading(depth(), depth("images", due=0)), [("WARNING", "no_worker", "default images", "workers")]),
     "a silent worker": (
         reading(depth(), workers=[worker(seen_at=NOON - SILENT_FOR)]),
         [("WARNING", "no_worker", "default", "workers")],
     ),
+    "a killed worker that was the only one": (
+        reading(lapsed=[LAPSED], workers=[KILLED]),
+        [("WARNING", "no_worker", "", "workers")],
+    ),
+    "a killed worker": (
+        reading(lapsed=[LAPSED], workers=[KILLED, worker()]),
+        [("WARNING", "held_by_dead", "", "workers")],
+    ),
+    "a lease that a live worker is late to renew": (
+        reading(lapsed=[LapsedLeases("host:1:ab", 1, NOON - MINUTE)], workers=[worker()]),
+        [],
+    ),
+    "a worker that nobody replaced": (
+        reading(workers=[worker(), worker("host:2:cd", seen_at=NOON - SILENT_FOR)]),
+        [("WARNING", "worker_silent", "", "workers")],
+    ),
+    "a worker that nobody replaced for long": (
+        reading(workers=[worker(), worker("host:2:cd", seen_at=NOON - SILENCE_WARNS_FOR)]),
+        [("NOTICE", "worker_silent", "", "workers")],
+    ),
+    "a worker that was replaced": (
+        reading(workers=[worker(started_at=NOON), worker("host:2:cd", seen_at=NOON - SILENT_FOR)]),
+        [],
+    ),
+    "a worker that one of other queues does not replace": (
+        reading(
+            workers=[worker(started_at=NOON, queues=("mail",)), worker("host:2:cd", seen_at=NOON - SILENT_FOR)],
+        ),
+        [("WARNING", "worker_silent", "", "workers")],
+    ),
     "no worker knows the type": (
         reading(depth(name="rare"), depth("images", "rare"), workers=[worker(), STOPPING]),
-        [("WARNING", "type_not_served", "default images", "queued_jobs")],
+        [("WARNING", "type_not_served", "", "queued_jobs")],
+    ),
+    "no worker knows the type in one queue": (
+        reading(
+            depth(name="rare"),
+            depth("images", "rare"),
+            workers=[worker(), worker("host:2:cd", queues=("images",), types=("rare",))],
+        ),
+        [("WARNING", "type_not_served", "default", "queued_jobs")],
     ),
     "the workers stop": (
-        reading(depth(), workers=[STOPPING]),
-        [("WARNING", "workers_stopping", "default", "queued_jobs")],
+        reading(depth(), workers=[STOPPING, worker(types=("greet",))]),
+        [("WARNING", "workers_stopping", "", "queued_jobs")],
     ),
     "no worker of the queue": (
         reading(depth(), depth("images"), workers=[worker(queues=("default",)), STOPPING]),
@@ -62,25 +152,99 @@ READINGS = {
     ),
     "full": (
         reading(depth(queued=8), depth("images", queued=10), workers=[worker()], capacity=10),
-        [("ERROR", "queue_full", "images", "queued_jobs"), ("WARNING", "queue_full", "default", "queued_jobs")],
+        [("ERROR", "queue_full", "images default", "queued_jobs")],
+    ),
+    "full, as a further count says": (
+        reading(depth(queued=2, capped=True), workers=[worker()], capacity=10, counts={"default": 9}),
+        [("WARNING", "queue_full", "default", "queued_jobs")],
     ),
     "unknown": (
-        reading(depth(), dead_letters=[DeadLetterCount("mail", "old", 1)], workers=[worker()], known_types={"resize"}),
+        reading(depth(), workers=[worker()], known_types={"greet"}),
         [("WARNING", "type_unknown", "", "queued_jobs")],
     ),
     "unknown, and nobody takes it": (
         reading(depth(name="old"), workers=[worker()], known_types={"resize"}),
-        [("WARNING", "type_not_served", "default", "queued_jobs")],
+        [("WARNING", "type_not_served", "", "queued_jobs")],
     ),
     "paused": (
         reading(pauses=[PauseRecord(Scope.QUEUE, "images", "why", NOON), PauseRecord(Scope.TYPE, "greet", "", NOON)]),
-        [("NOTICE", "paused", "images", "queues"), ("NOTICE", "paused", "", "queues")],
+        [("NOTICE", "paused", "images", "queues")],
+    ),
+    "paused for long, and nothing waits": (reading(pauses=[FORGOTTEN]), [("NOTICE", "paused", "default", "queues")]),
+    "paused and forgotten": (
+        reading(depth(paused=True), workers=[worker()], pauses=[FORGOTTEN]),
+        [("WARNING", "pause_forgotten", "default", "queues")],
     ),
     "overdue": (
         reading(depth(oldest_due_at=NOON - OLD), workers=[worker()]),
         [("NOTICE", "overdue", "default", "queued_jobs")],
     ),
-    "paused for long": (reading(depth(oldest_due_at=NOON - OLD, paused=True), workers=[worker()]), []),
+    "overdue, and others are done": (
+        reading(depth(oldest_due_at=NOON - OLD), workers=[worker()], moving={"default"}),
+        [("NOTICE", "overdue", "default", "queued_jobs")],
+    ),
+    "stalled": (
+        reading(depth(oldest_due_at=NOON - STALLED_FOR), workers=[worker()], moving={"images"}),
+        [("WARNING", "queue_stalled", "default", "queued_jobs")],
+    ),
+    "nothing ends, and nothing waits for long": (reading(depth(), workers=[worker()], moving=set()), []),
+    "paused for some time": (reading(depth(oldest_due_at=NOON - OLD, paused=True), workers=[worker()]), []),
+    "all fail": (
+        reading(attempts=attempts(ALL_FAILED, ALL_WELL), dead_letters=[DEAD]),
+        [("ERROR", "failing", "", "dead_letters")],
+    ),
+    "all fail, and have done so for a day": (
+        reading(attempts=attempts(ALL_FAILED, ends(dead_lettered=5_000))),
+        [("ERROR", "failing", "", "dashboard")],
+    ),
+    "more fail than usual": (
+        reading(attempts=attempts(ends(completed=10, retried=30), ALL_WELL)),
+        [("WARNING", "failing", "", "dashboard")],
+    ),
+    "as many fail as usual": (
+        reading(attempts=attempts(ends(completed=10, retried=30), ends(completed=1_000, retried=3_000))),
+        [],
+    ),
+    "some fail": (reading(attempts=attempts(ends(completed=90, retried=10), ALL_WELL)), []),
+    "too few to tell": (reading(attempts=attempts(ends(retried=LEAST_ATTEMPTS - 1), ALL_WELL)), []),
+    "new dead letters": (
+        reading(attempts=attempts(ends(completed=90, dead_lettered=5), ALL_WELL), dead_letters=[DEAD]),
+        [("WARNING", "died_lately", "", "dead_letters")],
+    ),
+    "as many dead letters as usual": (
+        reading(
+            attempts=attempts(ends(completed=90, dead_lettered=5), ends(completed=900, dead_lettered=50)),
+            dead_letters=[DEAD],
+        ),
+        [("NOTICE", "dead_letters", "default", "dead_letters")],
+    ),
+    "new dead letters that were retried": (
+        reading(attempts=attempts(ends(completed=90, dead_lettered=5), ALL_WELL)),
+        [],
+    ),
+    "old dead letters": (
+        reading(dead_letters=[DEAD, DeadLetterCount("mail", "resize", 1)]),
+        [("NOTICE", "dead_letters", "default mail", "dead_letters")],
+    ),
+    "stuck": (reading(workers=[worker()], quiet=[QUIET]), [("WARNING", "progress_stuck", "default", "job")]),
+    "two are stuck": (
+        reading(workers=[worker()], quiet=[QUIET, QUIET._replace(id="8")]),
+        [("WARNING", "progress_stuck", "default", "running_jobs")],
+    ),
+    "a flood": (
+        reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 45, "other": 5}}),
+        [("WARNING", "tenant_flood", "default", "queued_jobs")],
+    ),
+    "no flood": (
+        reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 30, "other": 20}}),
+        [],
+    ),
+    "no tenants": (reading(depth(), workers=[worker()], tenants={("default", "resize"): {"": 50}}), []),
+    "this clock": (reading(skew=-CLOCK_TOLERANCE), [("WARNING", "clocks_apart", "", "workers")]),
+    "a worker's clock": (
+        reading(workers=[worker(started_at=NOON + CLOCK_TOLERANCE)]),
+        [("WARNING", "clocks_apart", "", "workers")],
+    ),
     "relayed": (reading(depth(), outbox=waiting()), []),
     "nothing to relay": (reading(outbox=waiting(count=0, oldest=None, lost_at=NOON)), []),
     "nobody relays": (
@@ -123,33 +287,72 @@ def test_the_worst_comes_first():
     assert len(set(levels)) == 3
 
 
+def test_one_cause_is_one_line_however_many_it_concerns():
+    seen = reading(*(depth(f"queue-{number:02}") for number in range(20)), workers=[worker(queues=("other",))])
+    (one,) = findings(seen)
+    assert (one.cause, len(one.parts), one.jobs) == (Cause.QUEUE_NOT_SERVED, 20, 20)
+    assert text(one, NOON) == (
+        "No live worker serves 20 queues, and 20 jobs wait in them: queue-00, queue-01, queue-02 and 17 more. "
+        "Start a worker for the queue with manage.py runworker --queue."
+    )
+    assert sentence(one.parts[0], WORDING, NOON) == "No live worker serves the queue queue-00: 1 job waits."
+
+
+def test_notices_are_no_alarm():
+    assert level_of(findings(reading(dead_letters=[DEAD]))) is Level.OK
+    assert level_of(findings(reading(depth(), dead_letters=[DEAD]))) is Level.WARNING
+
+
+def test_a_failing_type_says_how_it_fails():
+    (one,) = findings(reading(attempts=attempts(ALL_FAILED, ALL_WELL), dead_letters=[DEAD]))
+    assert one.failures == Failures(500, 500, MINUTE, 0.0)
+    assert sentence(one, WORDING, NOON) == (
+        "Jobs of type resize fail: 500 of 500 attempts in 1m, usually 0 %. 5 dead letters wait."
+    )
+
+
+def test_a_type_that_fails_no_longer_is_well():
+    sums = attempts(ends(completed=500), ALL_WELL)
+    earlier = {LATELY: {"resize": ends(completed=500, dead_lettered=2_000)}}
+    assert findings(reading(attempts=sums | earlier)) == []
+    recent = {MINUTE: {"resize": ends(completed=5)}}  # too few to tell
+    assert [one.cause for one in findings(reading(attempts=sums | earlier | recent))] == []
+
+
+def test_a_type_of_few_attempts_is_judged_over_a_longer_time():
+    seen = reading(attempts=attempts(ends(retried=30), ALL_WELL, window=LATELY))
+    assert [one.failures.window for one in findings(seen)] == [LATELY]
+    assert findings(seen)[0].failures.share >= HOPELESS
+
+
+def test_a_reading_is_narrowed_to_a_queue_or_a_type():
+    seen = reading(
+        depth("mail", "greet"),
+        depth("images", "rare"),
+        workers=[worker()],
+        pauses=[FORGOTTEN],
+        dead_letters=[DEAD, DeadLetterCount("mail", "greet", 1)],
+        attempts=attempts(ALL_FAILED),
+        quiet=[QUIET],
+        tenants={("mail", "greet"): {"acme": 50}},
+    )
+    every = {one.cause for one in findings(seen)}
+    narrow = {one.cause for one in findings(seen.narrowed("mail", "greet"))}
+    assert Cause.FAILING in every
+    assert narrow == {Cause.TYPE_NOT_SERVED, Cause.TENANT_FLOOD, Cause.DEAD_LETTERS}
+
+
 def test_a_count_that_stopped_says_so():
     (one,) = findings(reading(depth(queued=10_000, capped=True), depth("images")))
-    assert (one.waiting, one.is_capped) == (10_001, True)
+    assert (one.jobs, one.is_capped) == (10_001, True)
     (one,) = findings(reading(depth(), in_part=True))
     assert one.is_capped
 
 
-@pytest.mark.parametrize("workers", [(), (worker(),), (STOPPING,), (worker(queues=("mail",)),)])
-def test_exact_and_capped_counts_lead_to_the_same_findings(workers):
-    pauses = [PauseRecord(Scope.TYPE, "greet", "", NOON)]
-    old = NOON - OLD
-    stats = [
-        QueueStats("images", "resize", queued=3, delayed=1, in_progress=2, oldest_due_at=old),
-        QueueStats("default", "greet", queued=2, delayed=0, in_progress=0, oldest_due_at=old),
-    ]
-    capped = [
-        depth("default", "greet", 1, capped=True, oldest_due_at=old, paused=True),
-        depth("images", queued=1, capped=True, in_progress=1, oldest_due_at=old),
-    ]
-    first, second = (
-        [told(one) for one in findings(reading(*depths, workers=workers, pauses=pauses))]
-        for depths in (exact(stats, pauses), capped)
-    )
-    assert first == second
-
-
-def test_the_commands_have_words_for_each_finding():
-    sentences = [text(one, seen) for seen, _wanted in READINGS.values() for one in findings(seen)]
+def test_the_commands_have_a_sentence_for_each_finding_and_for_several():
+    found = [one for seen, _wanted in READINGS.values() for one in findings(seen)]
+    several = [replace(one, parts=(one, one), types=one.types or ("a",), queues=one.queues or ("a",)) for one in found]
+    sentences = [text(one, NOON) for one in (*found, *several)]
     assert len(set(sentences)) > len(Cause)
-    assert all(sentences)
+    assert all(one.count("\n") == 0 and one.endswith((".", "?")) for one in sentences)
+    assert {one.cause for one in found if not advice(one)} == {Cause.PAUSED}

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import translation
 
-from jobqueue.admin.job.why import WORDING
+from jobqueue.admin.display import WORDING
 from jobqueue.cli import reason_text as told_by_commands
 from jobqueue.observe import reasons as observed
 from jobqueue.observe.reasons import ITS_TURN, Scene, reasons

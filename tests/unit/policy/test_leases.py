@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.policy.leases import settle_overdue
+from jobqueue.policy.leases import settle_dead, settle_overdue
 from jobqueue.records import Ending, OverdueLease
 from jobqueue.states import Move
 
@@ -44,3 +44,12 @@ def test_every_settlement_names_the_claim_that_ran_out(overdue):
     assert (settlement.claim, settlement.owner) == (("01J", 4), "host:1:nonce")
     assert settlement.move in (Move.RETRY, Move.BURY, Move.QUARANTINE)
     assert settlement.failure is not None
+
+
+@given(st.builds(_overdue, st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 9)))
+def test_the_jobs_of_a_dead_worker_get_what_those_of_a_silent_one_get(overdue):
+    dead, silent = settle_dead(overdue), settle_overdue(overdue)
+    assert (dead.claim, dead.owner, dead.move, dead.delay) == (silent.claim, silent.owner, silent.move, silent.delay)
+    assert dead.end_reason == (silent.end_reason and "crashed")
+    assert dead.failure.ending is Ending.CRASHED
+    assert "host:1:nonce" in dead.failure.message

@@ -1,0 +1,1 @@
+"""Tests of ``jobqueue.admin.lists``."""

@@ -1,0 +1,105 @@
+"""Fixtures of the incidents: both faces of the queue's health, and jobs that have waited for long."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from jobqueue.models import Job, Worker
+from jobqueue.records import Tally
+from jobqueue.testing.contract.harness import put
+from tests.admin.conftest import sign_in  # noqa: F401 - a fixture
+from tests.cli.conftest import process, run, worker  # noqa: F401 - fixtures
+from tests.worker.conftest import jobs, ledger, start_worker  # noqa: F401 - fixtures
+from tests.worker.harness import until
+
+DASHBOARD = "/admin/jobqueue/dashboard/"
+#: How soon both faces name an incident that happens while they are looked at.
+WITHIN = 15.0
+
+
+@pytest.fixture
+def faces(queue, sign_in, run):  # noqa: F811
+    """A function that returns what the dashboard says, what status says, and its JSON."""
+    client = sign_in("view_job").client
+
+    def look():
+        panels = {one.name: one.body for one in client.get(DASHBOARD).context["panels"]}
+        page = [line for line in panels["findings"].splitlines() if 'class="jq-sign"' in line and "jq-well" not in line]
+        text = [line for line in run("status").out.splitlines() if line.startswith(("error:", "warning:", "notice:"))]
+        return page, text[_heads(text) :], run("status", "--json")
+
+    return look
+
+
+def _heads(text):
+    """The first line sums up, and has the level of the worst problem."""
+    return 1 if text and " queued, " in text[0] else 0
+
+
+@pytest.fixture
+def named(faces):
+    """Assert that both faces name an incident within seconds, each on one line; return the exit code of status."""
+
+    def check(words, cause):
+        def is_named():
+            page, text, told = faces()
+            counts = [sum(words in line for line in lines) for lines in (page, text)]
+            causes = [one["cause"] for one in told.json["findings"]]
+            return told.code if (counts, causes.count(cause.value)) == ([1, 1], 1) else None
+
+        def missed():
+            page, text, _told = faces()
+            return f"{words!r} in\n" + "\n".join((*page, *text))
+
+        (code,) = until(lambda: (found := is_named()) is not None and (found,), WITHIN, missed)
+        return code
+
+    return check
+
+
+@pytest.fixture
+def over(faces):
+    """Assert that neither face names a cause any more."""
+
+    def check(*causes):
+        names = {one.value for one in causes}
+
+        def is_over():
+            return names.isdisjoint(one["cause"] for one in faces()[2].json["findings"])
+
+        until(is_over, WITHIN, lambda: f"the end of {names} in {faces()[1]}")
+
+    return check
+
+
+@pytest.fixture
+def due(queue):
+    """A function that enqueues a job that has been due for a minute, or as long as is said."""
+
+    def make(job_type="send_welcome", ago=timedelta(minutes=1), **values):
+        return put(queue, job_type, scheduled_at=queue.now() - ago, **values)
+
+    return make
+
+
+@pytest.fixture
+def change(alias):
+    """Functions that change the rows of jobs and workers, as time or another program would."""
+    return {model: partial(_update, model.objects.using(alias)) for model in (Job, Worker)}
+
+
+def _update(rows, wanted, **values):
+    assert rows.filter(**wanted).update(**values)
+
+
+@pytest.fixture
+def counted(queue):
+    """A function that counts attempts as a worker does."""
+
+    def add(job_type="send_welcome", place="default", ago=timedelta(0), **ends):
+        assert queue.metrics.add(queue.now() - ago, [Tally(place, job_type, **ends)])
+
+    return add
