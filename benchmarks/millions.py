@@ -42,9 +42,9 @@ _ULID_TIME = " || ".join(
     f"substr('{ENCODE}', CAST((ms >> {shift}) & 31 AS integer) + 1, 1)" for shift in range(45, -1, -5)
 )
 
-#: Of a thousand jobs two are dead letters, ten are due next month, ten came last and wait, and some were cancelled.
+#: Of a thousand jobs twenty are dead letters, ten are due next month, ten came last and wait, and some were cancelled.
 _STATUS = """
-CASE WHEN i >= {count} - {count} / 100 THEN 'queued' WHEN i % 500 = 7 THEN 'dead_letter'
+CASE WHEN i >= {count} - {count} / 100 THEN 'queued' WHEN i % 50 = 7 THEN 'dead_letter'
      WHEN i % 2500 = 11 THEN 'failed' WHEN i % 100 = 3 THEN 'queued' WHEN i % 100000 = 5 THEN 'in_progress'
      ELSE 'completed' END
 """
@@ -92,11 +92,13 @@ def _columns(vendor: str) -> Iterator[tuple[str, str]]:
     yield "attempts", "CASE status WHEN 'queued' THEN 0 WHEN 'dead_letter' THEN 3 ELSE 1 END"
     yield "fence", "CASE status WHEN 'queued' THEN 0 WHEN 'dead_letter' THEN 3 ELSE 1 END"
     failed = "status IN ('dead_letter', 'failed') OR i % 97 = 0"
+    # As exceptions say it: without their class.
     said = (
-        f"'ConnectionError: host-' || (i / 500 % {KINDS}) || '.example.org timed out after ' || (i % 60) || ' seconds'"
+        f"'HTTPSConnectionPool(host=''host-' || (i / 50 % {KINDS}) || '.example.org'', port=443): Read timed out. '"
+        " || '(read timeout=' || (i % 60) || ')'"
     )
     yield "error", f"CASE WHEN {failed} THEN {said} END"
-    yield "error_fingerprint", f"CASE WHEN status = 'dead_letter' THEN 'kind-' || (i / 500 % {KINDS}) END"
+    yield "error_fingerprint", f"CASE WHEN status = 'dead_letter' THEN 'kind-' || (i / 50 % {KINDS}) END"
     yield "end_reason", "CASE status WHEN 'dead_letter' THEN 'attempts used up' WHEN 'failed' THEN 'cancelled' END"
     yield "created_at", moment("ms")
     yield "updated_at", moment("ms + 3000")

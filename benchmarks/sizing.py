@@ -92,7 +92,7 @@ def snapshots(site: Site) -> Iterator[Figure]:
     count = site.size(100_000, 10_000)
     for is_open in (False, True):
         _fill(site, count)
-        with _snapshot(site.place) if is_open else nullcontext():
+        with snapshot(site.place) if is_open else nullcontext():
             _drain(site, 1, concurrency=SLOTS)
             wal = Path(f"{site.place.address}-wal")
             written = wal.stat().st_size / 2**20 if wal.exists() else 0.0
@@ -106,7 +106,7 @@ def snapshots(site: Site) -> Iterator[Figure]:
 
 
 @contextmanager
-def _snapshot(place: Place) -> Iterator[None]:
+def snapshot(place: Place) -> Iterator[None]:
     """Read, and leave the transaction open."""
     look = "SELECT id FROM job_queue LIMIT 1"
     if place.vendor == "postgres":

@@ -16,6 +16,7 @@ from benchmarks import (
     counting,
     cycling,
     draining,
+    dying,
     enqueueing,
     memory,
     newcomer,
@@ -49,6 +50,7 @@ MEASURES: dict[str, Measure] = {
     "compute": pickups.computing,
     "renewal": surviving.renewals,
     "crash": surviving.crashes,
+    "death": dying.deaths,
     "memory": memory.memory,
     "busy": busy.enqueues,
     "budgets": busy.budgets,
@@ -63,7 +65,7 @@ MEASURES: dict[str, Measure] = {
     "capture": capturing.captures,
 }
 #: What takes long and much room, and so is done only where it is named.
-BY_NAME_ALONE = frozenset({"admin", "capture"})
+BY_NAME_ALONE = frozenset({"admin", "capture", "death"})
 
 
 def main() -> None:
