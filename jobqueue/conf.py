@@ -75,8 +75,16 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 1 <= value <= 1_000_000
 
 
+def _is_number_of_workers(value: Any) -> bool:
+    return value == 0 or _is_count(value)
+
+
 def _is_long(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= 86_400 * 3_650
+
+
+def _is_token(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and len(value) >= 16 and value.isascii() and value.isprintable())
 
 
 def _is_links(value: Any) -> bool:
@@ -115,6 +123,14 @@ SETTINGS: dict[str, Setting] = {
         _is_links,
         f"a dict of labels and URLs such as 'https://logs.example.com/?job={{id}}', with fields of {', '.join(FIELDS)}",
     ),
+    # A monitor that sends this token reads the views of jobqueue.observe.views. None: only staff reads them.
+    "MONITOR_TOKEN": Setting(None, _is_token, "None or a text of at least 16 printable ASCII characters"),
+    # A function of the request, for a rule of your own about who reads these views.
+    "MONITOR_CHECK": Setting(None, lambda value: value is None or _is_text(value), "None or a dotted path"),
+    # How many workers must be alive for the queue to be healthy. 0 where workers are started only at times.
+    "MIN_WORKERS": Setting(1, _is_number_of_workers, "a whole number from 0 to 1,000,000"),
+    # From this number of dead letters on, the queue is unhealthy: somebody has to look at it.
+    "MAX_DEAD_LETTERS": Setting(100, _is_count, "a whole number from 1 to 1,000,000"),
     # The folder of the wake-up sockets for SQLite. None: a private folder in the system's runtime directory.
     "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of an existing folder"),
     # The rest is for the apps of jobqueue.contrib.

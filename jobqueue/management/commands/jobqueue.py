@@ -12,13 +12,27 @@ from django.core.management.color import color_style, no_style
 from django.db.utils import Error as DatabaseError
 
 from jobqueue.cli.arguments import Help, install
-from jobqueue.cli.commands import bulk, enqueue, jobs, pause, reconcile, regroup, relay, status, why, worker, workers
+from jobqueue.cli.commands import (
+    bulk,
+    enqueue,
+    health,
+    jobs,
+    pause,
+    reconcile,
+    regroup,
+    relay,
+    status,
+    why,
+    worker,
+    workers,
+)
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import INTERRUPTED, OK, failure
 from jobqueue.errors import JobQueueError
 
 SUBCOMMANDS = (
     status.STATUS,
+    health.HEALTH,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,

@@ -9,20 +9,25 @@ from jobqueue.observe.health.evaluation import findings, level_of
 from jobqueue.observe.health.finding import Cause, Failures, Finding, Level, Place
 from jobqueue.observe.health.observation import look
 from jobqueue.observe.health.reading import QueueState, Reading, queue_states
+from jobqueue.observe.health.report import Check, Report, State, report
 from jobqueue.observe.health.sentences import advice, sentence
 
 __all__ = [
     "Cause",
+    "Check",
     "Failures",
     "Finding",
     "Level",
     "Place",
     "QueueState",
     "Reading",
+    "Report",
+    "State",
     "advice",
     "findings",
     "level_of",
     "look",
     "queue_states",
+    "report",
     "sentence",
 ]

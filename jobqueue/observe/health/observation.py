@@ -13,7 +13,7 @@ from jobqueue.observe.health.flow import FLOOD_AT, FLOOD_FOR, STALLED_FOR, STUCK
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.health.workers import RESTART
 from jobqueue.policy.stretches import begin_of
-from jobqueue.records import MOST_GROUPS, Depth, Filter, MetricSum, Scope
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, MetricSum, Scope
 from jobqueue.records.metric import ENDS
 from jobqueue.records.relay import Waiting
 from jobqueue.states import JobStatus
@@ -25,10 +25,15 @@ COUNTED_FURTHER, SAMPLED = 10, 5
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def look(backend: Backend, outbox: Waiting | None = None) -> Reading:
-    """Read everything. ``outbox`` says how the relay of its jobs fares, if they are relayed."""
-    now, depths, capacity = backend.now(), backend.metrics.depths(), conf.get("CAPACITY")
-    dead_letters = backend.health.dead_letters()
+def look(
+    backend: Backend, outbox: Waiting | None = None, *, cap: int = COUNTED_TO, dead_cap: int = COUNTED_TO
+) -> Reading:
+    """Read everything. ``outbox`` says how the relay of its jobs fares, if they are relayed.
+
+    Waiting jobs and dead letters are counted up to ``cap`` and ``dead_cap`` for each queue and type.
+    """
+    now, depths, capacity = backend.now(), backend.metrics.depths(cap), conf.get("CAPACITY")
+    dead_letters = backend.health.dead_letters(dead_cap)
     return Reading(
         now=now,
         depths=depths,
