@@ -18,7 +18,7 @@ from django.db import connections
 
 from jobqueue.clock import SYSTEM
 from tests.app.ledger import PLACE
-from tests.worker.launcher import MARK, Launched, launcher
+from tests.worker.launcher import GIVEN, MARK, SETTINGS, Launched, launcher
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNWORKER = ("django", "runworker")
@@ -103,7 +103,7 @@ class WorkerProcess:
         ledger: Path,
         log: Path,
         *options: str,
-        settings: str = "tests.worker.settings",
+        settings: str = SETTINGS,
         jobqueue: dict[str, Any] | None = None,
         apps: tuple[str, ...] = (),
         database: dict[str, Any] | None = None,
@@ -124,16 +124,19 @@ class WorkerProcess:
         }
         own = {
             "DJANGO_SETTINGS_MODULE": settings,
-            "JOBQUEUE_TEST_SETTINGS": json.dumps(given),
+            GIVEN: json.dumps(given),
             PLACE: str(ledger),
             MARK: self.mark,
             "PYTHONUNBUFFERED": "1",
         }
         told = os.environ | own | (environment or {})
+        has_apps = settings == SETTINGS and not apps
         is_own = prefix or program != RUNWORKER or "--reload" in options or _changes_python(environment or {})
         with log.open("wb") as output:
             if not is_own:
-                self.process: Launched | subprocess.Popen[bytes] = launcher().start([*program, *options], told, output)
+                self.process: Launched | subprocess.Popen[bytes] = launcher(has_apps=has_apps).start(
+                    [*program, *options], told, output
+                )
                 return
             self.process = subprocess.Popen(
                 [*prefix, sys.executable, "-m", *program, *options],

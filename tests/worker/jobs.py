@@ -8,11 +8,10 @@ from pkgutil import iter_modules
 from django.conf import settings
 
 from tests import app
+from tests.constants import change
 
 for module in iter_modules(app.__path__, "tests.app."):
     if module.name.startswith("tests.app.worker_jobs"):
         import_module(module.name)
 
-for path, value in getattr(settings, "CONSTANTS", {}).items():  # those of a worker that a test started, nobody else's
-    place, _, name = path.rpartition(".")
-    setattr(import_module(place), name, value)
+change(getattr(settings, "CONSTANTS", {}))  # those of a worker that a test started, nobody else's

@@ -1,11 +1,14 @@
-"""The launcher of workers: a process that has loaded what every worker loads before its settings, and forks workers.
+"""The launchers of workers: processes that have loaded what workers load, and fork them.
 
-To load Python's, Django's and this package's modules takes most of the computing of a short test. A forked worker runs
-``python -m django runworker`` as one of its own would, in its own session, with its own environment and output.
+To load Python's, Django's and this package's modules, and to make job types, takes most of the computing of a short
+test. A forked worker runs ``python -m django runworker`` as one of its own would, in its own session, with its own
+environment and output. One launcher has loaded all apps of ``tests.worker.settings``, and its workers read only the
+settings again. The other has loaded what comes before settings; its workers have settings or apps of their own.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -20,6 +23,13 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import django
+from django.conf import empty, settings
+from django.db import connections
+
+from jobqueue import conf
+from tests.constants import change
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A variable by which ``/proc`` tells whose process one is, and how long its value is.
@@ -37,6 +47,12 @@ MODULES = (
     "jobqueue.worker.executor.executor",
     "jobqueue.worker.zygote.zygote",
 )
+#: What needs apps, and brings the rest.
+COMMAND = "jobqueue.management.commands.runworker"
+#: The settings of most workers, and what the launcher that has loaded their apps gives them.
+SETTINGS = "tests.worker.settings"
+GIVEN = "JOBQUEUE_TEST_SETTINGS"
+PLAIN = {"database": {}, "jobqueue": {}, "apps": [], "constants": {}}
 _LONGEST_MESSAGE = 1 << 20
 
 
@@ -81,14 +97,15 @@ class Launched:
 class Launcher:
     """The test's end of the channel to the process that forks; this ends when the channel is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_apps: bool) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()
+        own = {"DJANGO_SETTINGS_MODULE": SETTINGS, GIVEN: json.dumps(PLAIN)} if has_apps else {}
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                [sys.executable, "-m", __name__, str(theirs.fileno()), *(["apps"] if has_apps else [])],
                 cwd=ROOT,
-                env=os.environ | {MARK: "0" * LENGTH, "PYTHONUNBUFFERED": "1"},
+                env=os.environ | own | {MARK: "0" * LENGTH, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -109,9 +126,9 @@ class Launcher:
 
 
 @cache
-def launcher() -> Launcher:
-    """Return the launcher of this process, which starts with its first worker."""
-    return Launcher()
+def launcher(*, has_apps: bool) -> Launcher:
+    """Return a launcher of this process, which starts with its first worker."""
+    return Launcher(has_apps=has_apps)
 
 
 def serve(channel: socket.socket) -> dict[str, Any] | None:
@@ -149,14 +166,35 @@ def _settle_in(environment: Mapping[str, str], output: int) -> None:
         memory.write(environment[MARK].encode())  # ``/proc`` shows what a process began with, nothing later
 
 
+def _load_apps() -> None:
+    """Set up Django, open no connection, and forget the settings."""
+    django.setup()
+    import_module(COMMAND)
+    del sys.modules[SETTINGS]
+    settings._wrapped = empty
+    conf.get.cache_clear()
+    for one in connections.all(initialized_only=True):
+        assert one.connection is None, "an app has opened a connection that no worker should have"
+        del connections[one.alias]
+    vars(connections).pop("settings", None)
+    connections._settings = None
+
+
 def main() -> None:
     """Load, then fork one worker after another; be each of them."""
     for name in MODULES:
         import_module(name)
+    has_apps = sys.argv[2:] == ["apps"]
+    if has_apps:
+        _load_apps()
+    gc.collect()
+    gc.freeze()  # a worker looks for garbage before it forks: there is none here
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         channel.set_inheritable(False)
         task = serve(channel)
     if task:
+        if has_apps:
+            change(json.loads(os.environ[GIVEN])["constants"])
         sys.argv[:] = ["-m", *task["words"][1:]]
         sys.orig_argv[:] = [sys.executable, "-m", *task["words"]]
         runpy.run_module(task["words"][0], run_name="__main__", alter_sys=True)
