@@ -195,8 +195,21 @@ def alias(request, databases):
     return request.param
 
 
-#: For what only SQLite does, and for what no database has a say in.
+#: For what only SQLite does, and for what no database has a say in. A module of such tests says ``SQLITE_ALONE = True``.
 ON_SQLITE = pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
+#: For a test of such a module that goes through both.
+ON_BOTH = pytest.mark.parametrize(
+    "alias",
+    [pytest.param("default", marks=pytest.mark.sqlite), pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+    ids=["sqlite", "postgres"],
+)
+
+
+def pytest_generate_tests(metafunc):
+    chosen = {mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")}
+    if getattr(metafunc.module, "SQLITE_ALONE", False) and "alias" in metafunc.fixturenames and "alias" not in chosen:
+        metafunc.parametrize(*ON_SQLITE.args, **ON_SQLITE.kwargs)
 
 
 @pytest.fixture

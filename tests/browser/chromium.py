@@ -203,6 +203,11 @@ class Tab:
     def resize(self, size: tuple[int, int]) -> None:
         self._do(self._page.set_viewport_size, {"width": size[0], "height": size[1]})
 
+    def turn(self, theme: str) -> None:
+        """Have the system ask for light or dark pages, and wait until their colours have changed."""
+        self._do(lambda: self._page.emulate_media(color_scheme="dark" if theme == "dark" else "light"))
+        self.ask("document.getAnimations().forEach((one) => one.finish())")
+
     def hold_time(self) -> None:
         """Have no time pass in the pages that are opened from now on, but by ``pass_time``."""
         self._do(self._page.clock.install, time=0)

@@ -21,8 +21,12 @@ class StrictHandler(StaticFilesHandler):
             start_response("204 No Content", [])
             return []
 
+        own = [("Content-Security-Policy", POLICY)]
+        if environ["PATH_INFO"].startswith("/static/"):
+            own += [("Cache-Control", "max-age=3600")]  # as in production: each page has the same files
+
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
-            return start_response(status, [*headers, ("Content-Security-Policy", POLICY)], *error)
+            return start_response(status, [*headers, *own], *error)
 
         return super().__call__(environ, start)
 

@@ -17,11 +17,15 @@ from jobqueue.testing.contract.harness import draft, put_all, settle, take
 from tests.app.jobs import keep, resize_image
 from tests.app.worker_jobs import heed, hold, note_run, pick
 from tests.browser.places import NARROW, WIDE, address, ask
+from tests.conftest import ON_BOTH
 from tests.worker.harness import database_of, freeze, thaw, until
 
 QUEUED, IN_PROGRESS = (f"[data-jq-part=now] .jq-tile:nth-child({place}) .jq-figure" for place in (1, 3))
 COMPLETED = "[data-jq-part=window] .jq-tile:first-child .jq-figure"
 STATUS = ".jq-summary [data-jq-key=status]"
+
+#: What the pages do is the same whichever database they ask; some flows go through both.
+SQLITE_ALONE = True
 TRACEBACK = 'Traceback (most recent call last):\n  File "shop/labels.py", line 7, in print_label\nOSError: disk on fire'
 
 
@@ -50,6 +54,7 @@ def dead(queue):
 # One job
 
 
+@ON_BOTH
 def test_a_dead_job_is_retried_and_completes_while_one_looks(tab, dead, start, ledger):
     (job_id,) = dead(hold, {"gate": "go"})
     tab.open(address("job_change", job_id))
@@ -196,6 +201,7 @@ def test_three_clicks_lead_from_the_dashboard_to_all_of_an_error_retried_slowly_
     tab.sees("Retried: the disk was replaced")
 
 
+@ON_BOTH
 def test_a_large_selection_is_done_in_the_background_by_a_job_whose_progress_moves(tab, queue, alias, start, jobs):
     ids = put_all(queue, *(draft("greet.v2", payload='{"name": "x"}') for _ in range(600)))
     ended = {"status": "dead_letter", "completed_at": SYSTEM.now() - timedelta(minutes=5)}
@@ -288,6 +294,7 @@ def test_the_rows_of_an_open_list_keep_up_and_stay_where_they_are(tab, queue, mo
 # The dashboard
 
 
+@ON_BOTH
 def test_an_open_dashboard_tells_what_happens(tab, queue, monkeypatch, start, ledger):
     monkeypatch.setattr("jobqueue.admin.live.EVERY", 1)
     tab.open(address("dashboard_changelist"))

@@ -7,10 +7,9 @@ import pytest
 from tests.browser import scene
 from tests.browser.places import NARROW, SMALLEST, WIDE, ZOOMED, stretched, to_act, to_read
 from tests.browser.serving import POLICY
-from tests.conftest import ON_SQLITE
 
 #: What a page looks like is the same whichever database its words come from; the flows go through both.
-pytestmark = ON_SQLITE
+SQLITE_ALONE = True
 
 #: What a page offers to those who may change something. Django's own form around a list is there for everybody, and so
 #: are a reader's own saved searches.
@@ -42,21 +41,29 @@ COVERED = """Array.from(document.querySelectorAll(".jq-wide td, .jq-wide th"))
         const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
         return top && !one.contains(top) && !top.contains(one);
     }).map((one) => one.textContent.trim())"""
-#: What axe-core goes by, in each theme: all its rules, and those that have to do with colours.
-RULES = {"light": (), "dark": ("color-contrast", "link-in-text-block")}
+#: The rules of axe-core that have to do with colours.
+COLOURS = ("color-contrast", "link-in-text-block")
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_can_be_used_in_every_look(open_tab, operator, shown, theme):
-    tab, wrong = open_tab(operator, theme), {}
+@pytest.mark.timeout(600)
+def test_every_page_can_be_used_in_every_look(open_tab, operator, shown):
+    """In each theme and at each size. What is there between the widest and the smallest window is there in one of these
+    too, because each narrower layout adds to the one before; so these two are searched for barriers."""
+    tab, wrong = open_tab(operator), {}
     ways = {name: lambda one, at=at: one.open(at) for name, at in to_read(shown).items()} | to_act(shown)
     for name, go in ways.items():
+        tab.turn("light")
         tab.resize(WIDE)
         go(tab)
-        wrong[name] = tab.complaints() + tab.hidden_sideways() + tab.barriers(*RULES[theme])
-        tab.resize(NARROW)
-        wrong[f"{name}, narrow"] = tab.complaints() + tab.sideways() + tab.barriers(*RULES[theme])
+        wrong[name] = tab.complaints() + tab.hidden_sideways() + tab.barriers()
+        for size in (ZOOMED, NARROW, SMALLEST):
+            tab.resize(size)
+            wrong[f"{name}, {size}"] = tab.sideways()
+        wrong[f"{name}, smallest"] = tab.barriers()
+        tab.turn("dark")
+        wrong[f"{name}, smallest, dark"] = tab.barriers(*COLOURS)
+        tab.resize(WIDE)
+        wrong[f"{name}, dark"] = tab.complaints() + tab.barriers(*COLOURS)
     assert {name: what for name, what in wrong.items() if what} == {}
 
 
@@ -76,52 +83,38 @@ def seen(tab, selector):
     )
 
 
-@pytest.mark.parametrize("size", [ZOOMED, NARROW, SMALLEST])
-@pytest.mark.parametrize("page", ["jobs, filtered", "dead letters"])
-def test_a_narrow_list_keeps_what_its_columns_have(open_tab, operator, shown, size, page):
-    tab = open_tab(operator, size=size)
-    tab.open(to_read(shown)[page])
-    assert "payments" in seen(tab, "#result_list .jq-for-place")
-    assert any("provider" in one for one in seen(tab, "#result_list :is(.jq-for-error, .jq-error)"))
-    assert tab.ask("document.querySelector('#changelist-filter').getBoundingClientRect().top + scrollY") < 600
+def test_a_narrow_list_keeps_what_its_columns_have(open_tab, operator, shown):
+    tab = open_tab(operator)
+    for page in ("jobs, filtered", "dead letters"):
+        tab.open(to_read(shown)[page])
+        for size in (ZOOMED, NARROW, SMALLEST):
+            tab.resize(size)
+            assert "payments" in seen(tab, "#result_list .jq-for-place"), (page, size)
+            assert any("provider" in one for one in seen(tab, "#result_list :is(.jq-for-error, .jq-error)"))
+            assert tab.ask("document.querySelector('#changelist-filter').getBoundingClientRect().top + scrollY") < 600
 
 
-@pytest.mark.parametrize("size", [NARROW, SMALLEST])
-def test_nothing_lies_upon_the_figures_of_a_queue(open_tab, operator, shown, size):
-    tab = open_tab(operator, size=size)
-    tab.open(to_read(shown)["queues"])
-    assert tab.ask(COVERED) == []
-
-
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("size", [SMALLEST, ZOOMED])
-def test_every_page_can_be_used_when_it_is_enlarged(open_tab, operator, shown, size):
-    tab, wrong = open_tab(operator, size=size), {}
-    ways = {name: lambda one, at=at: one.open(at) for name, at in to_read(shown).items()} | to_act(shown)
-    for name, go in ways.items():
-        tab.resize(WIDE)
-        go(tab)
-        tab.resize(size)
-        wrong[name] = tab.complaints() + tab.sideways() + tab.barriers()
-    assert {name: what for name, what in wrong.items() if what} == {}
-
-
-@pytest.mark.parametrize("page", ["queues", "dead letters by error"])
-def test_a_queue_is_paused_and_an_error_retried_without_scrolling_there(open_tab, operator, shown, page):
+def test_a_narrow_table_has_its_figures_and_buttons_in_sight(open_tab, operator, shown):
     tab = open_tab(operator, size=NARROW)
-    tab.open(to_read(shown)[page])
-    assert tab.ask(OUT_OF_SIGHT) == []
+    for page in ("dead letters by error", "queues"):
+        tab.open(to_read(shown)[page])
+        assert tab.ask(OUT_OF_SIGHT) == []
+    for size in (NARROW, SMALLEST):
+        tab.resize(size)
+        assert tab.ask(COVERED) == []
 
 
-@pytest.mark.parametrize(("theme", "system"), [("dark", "light"), ("light", "dark")])
-def test_a_theme_that_one_chooses_looks_as_that_of_the_system(open_tab, operator, shown, theme, system):
-    of_system, of_choice, wrong = open_tab(operator, theme), open_tab(operator, system), {}
+def test_a_theme_that_one_chooses_looks_as_that_of_the_system(open_tab, operator, shown):
+    of_system, of_choice, wrong = open_tab(operator), open_tab(operator), {}
     of_choice.open("/admin/")
-    of_choice.ask(f"localStorage.setItem('theme', '{theme}')")
-    for name in ("dashboard of the hour", "job, dead_letter", "queues"):
-        for tab in (of_system, of_choice):
-            tab.open(to_read(shown)[name])
-        wrong[name] = sorted(set(of_system.ask(PAINT)) ^ set(of_choice.ask(PAINT)))
+    for theme, system in (("dark", "light"), ("light", "dark")):
+        of_choice.ask(f"localStorage.setItem('theme', '{theme}')")
+        of_system.turn(theme)
+        of_choice.turn(system)
+        for name in ("dashboard of the hour", "job, dead_letter", "queues"):
+            for tab in (of_system, of_choice):
+                tab.open(to_read(shown)[name])
+            wrong[f"{name}, {theme}"] = sorted(set(of_system.ask(PAINT)) ^ set(of_choice.ask(PAINT)))
     assert {name: what for name, what in wrong.items() if what} == {}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser import scene
 from tests.browser.places import NARROW, WIDE, address
+from tests.conftest import ON_SQLITE
 
 #: Each page for readers of light and of dark pages, and as a telephone shows it.
 LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "narrow": ("light", NARROW)}
@@ -51,13 +52,16 @@ def folder(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite, id="sqlite")], indirect=True)
-@pytest.mark.parametrize("look", LOOKS)
-def test_each_page_has_its_picture(open_tab, operator, queue, shop_alone, folder, look):
+@ON_SQLITE
+def test_each_page_has_its_picture(open_tab, operator, queue, shop_alone, folder):
     found = scene.fill(queue, minutes=1)
-    tab = open_tab(operator, *LOOKS[look])
+    tab = open_tab(operator)
     for name, go in ways(found).items():
+        tab.resize(WIDE)
         go(tab)
-        file = folder / f"{name}-{look}.png"
-        tab.picture(file)
-        assert 0 < file.stat().st_size < LARGEST
+        for look, (theme, size) in LOOKS.items():
+            tab.turn(theme)
+            tab.resize(size)
+            file = folder / f"{name}-{look}.png"
+            tab.picture(file)
+            assert 0 < file.stat().st_size < LARGEST
