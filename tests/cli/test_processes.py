@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import subprocess
+import sys
 
 import pytest
 
 import jobqueue
 from jobqueue.observe.health.workers import PATIENCE
 from jobqueue.testing.contract.harness import draft, put, put_all
-from tests.cli.conftest import arguments
+from tests.cli.conftest import ROOT, arguments, settings_of
 from tests.conftest import ON_SQLITE
 
 VERBS = {
@@ -59,6 +61,7 @@ def test_data_goes_to_stdout_and_messages_to_stderr(process):
     assert process("enqueue", "send_welcome", '{"user_id": 7}', "-v", "0").err == ""
 
 
+@ON_SQLITE
 def test_exit_codes_are_what_the_help_says(process, queue):
     assert process("status").code == 0
     put(queue, "send_welcome", scheduled_at=queue.now() - PATIENCE)
@@ -71,19 +74,38 @@ def test_exit_codes_are_what_the_help_says(process, queue):
 
 @ON_SQLITE
 def test_every_verb_explains_itself_with_examples_and_exit_codes(process):
-    assert all(verb in process("--help").out for verb in VERBS)
+    overview = process("--help").out
+    assert all(verb in overview for verb in VERBS)
     said = process("purge", "--help")
     assert said.code == 0
     assert "manage.py jobqueue purge --status completed --older-than 30d --yes" in said.out
     assert "exit codes:" in said.out
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_database_without_migrations_is_one_sentence(process, alias, tmp_path, verb):
-    name = str(tmp_path / "empty.sqlite3") if alias == "default" else "postgres"
-    said = process(verb, *VERBS[verb], NAME=name)
-    assert (said.code, said.out) == (3, "")
-    assert said.err == 'CommandError: The database "default" has no job queue yet: run "manage.py migrate".\n'
+#: Runs subcommands one after another; each ends with its exit code.
+ONE_BY_ONE = """
+import json, sys
+from django.conf import settings
+from django.core.management import execute_from_command_line
+
+settings.configure(**json.loads(sys.argv[1]))
+for words in json.loads(sys.argv[2]):
+    try:
+        execute_from_command_line(["manage.py", "jobqueue", *words])
+    except SystemExit as end:
+        print(words[0], end.code, flush=True)
+"""
+
+
+def test_a_database_without_migrations_is_one_sentence(queue, alias, tmp_path):
+    settings = settings_of(alias, NAME=str(tmp_path / "empty.sqlite3") if alias == "default" else "postgres")
+    lines = [json.dumps(settings), json.dumps([[verb, *words] for verb, words in VERBS.items()])]
+    said = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, *lines], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert said.stdout.splitlines() == [f"{verb} 3" for verb in VERBS]
+    sentence = 'CommandError: The database "default" has no job queue yet: run "manage.py migrate".'
+    assert said.stderr.splitlines() == [sentence] * len(VERBS)
 
 
 @pytest.mark.postgres
@@ -95,6 +117,7 @@ def test_a_database_that_does_not_answer_is_one_sentence(process):
     assert len(said.err.splitlines()) == 1
 
 
+@ON_SQLITE
 def test_a_terminal_is_asked_before_anything_is_destroyed(queue, alias, dead_letter):
     dead = dead_letter()
     for answer in ("\n", "n\n", "yess\n", "\x04"):
@@ -110,6 +133,7 @@ def test_a_terminal_is_asked_before_anything_is_destroyed(queue, alias, dead_let
     assert queue.jobs.get(dead) is None
 
 
+@ON_SQLITE
 def test_a_terminal_gets_colours_and_a_table_that_fits(queue, alias, dead_letter):
     dead = dead_letter(message="a long story " * 30)
     _code, seen = at_a_terminal(alias, "list")
@@ -125,6 +149,7 @@ def test_a_terminal_gets_colours_and_a_table_that_fits(queue, alias, dead_letter
         assert "\x1b[" not in at_a_terminal(alias, *words, env=env)[1]
 
 
+@ON_SQLITE
 def test_a_pipe_gets_neither_colours_nor_padding(process, dead_letter):
     dead = dead_letter(message="a long story " * 30)
     lines = process("list").out.splitlines()
@@ -142,6 +167,7 @@ def test_json_is_one_document_whatever_happens_to_the_jobs(run, queue, dead_lett
         assert isinstance(run(verb, *given, "--json").json, dict)
 
 
+@ON_SQLITE
 def test_a_reader_that_has_seen_enough_is_no_error(queue, alias):
     put_all(queue, *(draft("send_welcome") for _ in range(3_000)))
     program = subprocess.Popen(
