@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from gettext import GNUTranslations
 from html.parser import HTMLParser
 from io import StringIO
@@ -306,18 +307,29 @@ class Words(HTMLParser):
 def left_over(page, language):
     """What a page says in English that the catalogue would say otherwise."""
     texts = {" ".join(text.split()) for text in Words(page).texts} - {""}
-    found = set()
-    for entry in CATALOGUES[language][1]:
-        for source, form in entry.pairs:
-            if source != form and len(PLACEHOLDER.sub("", source)) > 3:
-                found |= {text for text in texts if _is_of(text, source) and not _is_of(text, form)}
+    whole, patterns = _sources(language)
+    found = {text for text in texts if any(not form.fullmatch(text) for form in whole.get(text, ()))}
+    for source, form in patterns:
+        found |= {text for text in texts if source.fullmatch(text) and not form.fullmatch(text)}
     return found
 
 
-def _is_of(text, source):
-    """Whether a text is that source with values in its placeholders."""
-    pattern = ".+".join(re.escape(part.replace("%%", "%")) for part in NAMED.split(source))
-    return re.fullmatch(pattern, text)
+@cache
+def _sources(language):
+    """Return the patterns of translations by their whole English text, and pairs of patterns of those with values."""
+    whole, patterns = {}, []
+    for source, form in (pair for entry in CATALOGUES[language][1] for pair in entry.pairs):
+        if source != form and len(PLACEHOLDER.sub("", source)) > 3:
+            if NAMED.search(source):
+                patterns.append((_pattern(source), _pattern(form)))
+            else:
+                whole.setdefault(source.replace("%%", "%"), []).append(_pattern(form))
+    return whole, patterns
+
+
+def _pattern(source):
+    """Return the pattern of the texts that are a source with values in its placeholders."""
+    return re.compile(".+".join(re.escape(part.replace("%%", "%")) for part in NAMED.split(source)))
 
 
 @pytest.fixture
