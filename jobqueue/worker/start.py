@@ -16,6 +16,7 @@ from django.db import connections
 from jobqueue import backends, conf
 from jobqueue.backends.base import Backend
 from jobqueue.backends.sql.backend import SqlBackend
+from jobqueue.backends.sqlite import json_functions
 from jobqueue.backends.sqlite import memory as sqlite_memory
 from jobqueue.errors import InvalidOption, JobQueueError, UnknownJobType
 from jobqueue.handlers.registry import registry
@@ -99,6 +100,7 @@ def fork_zygote(options: WorkerOptions, lock: WorkerLock | None) -> Zygote | Non
 
 def check(*, quietly: bool) -> None:
     """Run the system checks, and write warnings to stderr. Raise SystemCheckError for errors."""
+    json_functions.probe(conf.get("DATABASE"))
     BaseCommand(stderr=StringIO() if quietly else None).check(
         display_num_errors=False, databases=[conf.get("DATABASE")]
     )

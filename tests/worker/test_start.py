@@ -6,18 +6,22 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from argparse import ArgumentParser
+from contextlib import closing
 
 import pytest
+from django.db import connections
 
 from jobqueue.cli import worker_options
 from jobqueue.cli.worker_options import FLAGS, LISTS, OPTIONS
 from jobqueue.clock import from_text
 from jobqueue.testing.contract.harness import put
 from tests.app.worker_jobs_b import hopeless, judge, nap, nap_many, third_time_lucky
-from tests.worker.harness import ROOT, children, until
+from tests.conftest import ON_SQLITE
+from tests.worker.harness import ROOT, children, database_of, until
 
 SECRET = "hush-hush-7"
 MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
@@ -334,4 +338,17 @@ def test_executors_that_end_as_they_begin_are_not_forked_without_end(start_worke
     until(lambda: worker.output.count("before it was ready") >= 4)
     pauses = [float(one) for one in re.findall(r"before it was ready; ([\d.]+) s", worker.output)]
     assert pauses[:4] == [0.1, 0.2, 0.4, 0.8]
+    assert worker.stop() == 0
+
+
+@ON_SQLITE
+def test_a_worker_starts_while_another_program_holds_the_write_lock(start_worker, jobs, alias):
+    with closing(sqlite3.connect(database_of(alias)["NAME"], isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        options = {**connections[alias].settings_dict["OPTIONS"], "timeout": 0.05}
+        worker = start_worker(database={"OPTIONS": options})
+        worker.until_said("slots")
+        other.execute("ROLLBACK")
+    assert "fields.E180" not in worker.output
+    jobs.until("completed", nap.enqueue())
     assert worker.stop() == 0
