@@ -101,7 +101,7 @@ def test_a_job_that_heeds_its_time_limit_is_ended_without_its_executor(start_wor
     assert jobs.get(receipt).error == "The attempt must stop: its time is up."
     assert {one.error_class for one in jobs.history(receipt)} == {"jobqueue.errors.Interrupted"}
     assert all("in heed" in one.traceback for one in jobs.history(receipt))
-    assert all(0.1 < one.duration < 1.5 for one in jobs.history(receipt))
+    assert all(0.1 < one.duration < 15 for one in jobs.history(receipt))  # at its limit, and not after the grace
     ledger.open_gate("go")
     (row,) = jobs.until("completed", neighbour)
     assert (row.fence, worker.executors) == (1, executors)

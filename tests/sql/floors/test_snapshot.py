@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.db import connections
 
+from jobqueue.backends.postgresql.floors.floors import SHARE
 from jobqueue.clock import SYSTEM
 from jobqueue.ids import new_id
 from jobqueue.policy.leases import settle_overdue
@@ -97,9 +98,18 @@ def test_a_job_of_a_late_commit_is_found_within_a_poll_interval(backend):
         put(backend)
         assert take(backend)
         late.commit()
-        began = SYSTEM.monotonic()
-        until(lambda: job_id in {claim.id for claim in take(backend)})
-        assert SYSTEM.monotonic() - began < 1.0
+        until(lambda began=SYSTEM.monotonic(): _is_found(backend, job_id, began))
+
+
+def _is_found(backend, job_id, began):
+    """Claim; a claim that begins a poll interval later has to find the job.
+
+    Looks have a share of the time: on a machine where one takes long, the next one is due later.
+    """
+    asked = SYSTEM.monotonic()
+    found = job_id in {claim.id for claim in take(backend)}
+    assert found or asked < began + max(1.0, backend._looks.floors._spent / SHARE)
+    return found
 
 
 def test_a_worker_that_drains_asks_again_until_everything_behind_its_floor_was_looked_through(backend):
