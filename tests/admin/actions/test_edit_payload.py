@@ -18,6 +18,9 @@ from tests.admin.conftest import ALL, row, told
 from tests.admin.test_pages import Inline
 from tests.app import edited
 
+#: Forms do not depend on the database.
+SQLITE_ALONE = True
+
 SECRET = "hunter2-and-more"
 PAYLOAD = {"name": "Ada", "password": SECRET, "limits": [{"a": 12345678901234567890}]}
 SHOWN = json.dumps({**PAYLOAD, "password": "[redacted]"}, indent=2)

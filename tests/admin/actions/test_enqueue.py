@@ -20,6 +20,9 @@ from tests.admin.conftest import ALL, row, told
 from tests.admin.outline import stumbles
 from tests.admin.test_pages import Inline
 
+#: Forms do not depend on the database.
+SQLITE_ALONE = True
+
 ENQUEUE = "/admin/jobqueue/job/_enqueue/"
 RIGHTS = ("view_job", "enqueue_job")
 

@@ -22,6 +22,9 @@ from jobqueue.testing.contract.harness import draft, put, put_all
 from tests.admin.conftest import PERMISSIONS, STATUSES, carry_out, row, told
 from tests.admin.test_pages import Inline
 
+#: What a page asks does not depend on the database; what follows from an answer, other tests show on both.
+SQLITE_ALONE = True
+
 TOLD = {"reschedule": {"amount": "2", "unit": "hours"}, "prioritise": {"priority": "1"}, "move": {"queue": "mail"}}
 LATER = {"delay": timedelta(days=1)}
 

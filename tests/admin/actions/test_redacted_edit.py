@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from jobqueue.admin.actions.redacted_edit import Difference, NotRestored, differences, restored
 from jobqueue.policy.redaction import redact_data
 
+#: Forms do not depend on the database.
+SQLITE_ALONE = True
+
 R = "[redacted]"
 URL = "amqp://ada:sesame@mq/"
 

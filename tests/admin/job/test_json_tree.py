@@ -13,6 +13,9 @@ from jobqueue.admin.job import json_tree
 from jobqueue.admin.job.json_tree import read, tree
 from jobqueue.policy.redaction import Numeral, redact_beginning, redact_data, secret_values, unfolded
 
+#: JSON is shown the same whichever database it comes from.
+SQLITE_ALONE = True
+
 VOID = ("br", "img", "input", "link", "meta")
 
 

@@ -28,6 +28,9 @@ from jobqueue.testing.contract.harness import draft, failing, put, put_all, sett
 from tests.admin.conftest import ALL, STATUSES
 from tests.admin.outline import Outline, stumbles
 
+#: What a page says of a job does not depend on the database; test_pages.py asks for each on both.
+SQLITE_ALONE = True
+
 LINKS = Links("admin")
 ACTIVE = ("queued", "in_progress")
 SECRET = "hunter2-and-more"

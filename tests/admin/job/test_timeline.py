@@ -21,6 +21,9 @@ from jobqueue.policy.settling import completed, released, settled
 from jobqueue.records import Again, Alone, Dead, Ending, Failure, Later, Stopped
 from jobqueue.testing.contract.harness import draft, failing, put, put_all, settle, take_one
 
+#: A timeline does not depend on the database.
+SQLITE_ALONE = True
+
 SECRET = "hunter2-and-more"
 
 
