@@ -29,9 +29,13 @@ def pages():
 
 
 PAGES = sorted(set(pages()))
+#: What one database takes and the other refuses. All others are alike for both.
+DISPUTED = ("\0", "9" * 30, "%00", "\ud7ff\U0010ffff", "x" * 5_000)
+TRIED = [pytest.param("default", one, marks=pytest.mark.sqlite) for one in VALUES]
+TRIED += [pytest.param("postgres", one, marks=pytest.mark.postgres) for one in DISPUTED]
 
 
-@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize(("alias", "value"), TRIED, indirect=["alias"])
 def test_every_page_answers_whatever_stands_in_its_address(queue, operator, value):
     queue.workers.enlist(worker(OWNER))
     job_id = put(queue)
