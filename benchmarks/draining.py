@@ -81,7 +81,7 @@ def drains(site: Site) -> Iterator[Figure]:
     """Drain 20,000 no-op jobs with a whole worker of 10 and of 50 threads, with their CPU time."""
     count = site.size(20_000, 2_000)
     for setting, goal in DRAINS[site.place.vendor].items():
-        turns = [_turn(site, setting, count) for _ in range(REPETITIONS)]
+        turns = [_turn(site, setting, count) for _ in range(site.size(REPETITIONS, 1))]
         yield _figure(site, setting, count, turns, goal)
         yield _cpu(site, setting, turns)
 

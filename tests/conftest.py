@@ -195,7 +195,7 @@ def alias(request, databases):
     return request.param
 
 
-#: For what only SQLite does, and for what no database has a say in. A module of such tests says ``SQLITE_ALONE = True``.
+#: For what only SQLite does, and for what no database has a say in. A module of such tests has ``SQLITE_ALONE``.
 ON_SQLITE = pytest.mark.parametrize("alias", [pytest.param("default", marks=pytest.mark.sqlite)], indirect=True)
 #: For a test of such a module that goes through both.
 ON_BOTH = pytest.mark.parametrize(

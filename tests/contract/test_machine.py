@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -29,6 +28,7 @@ from jobqueue.states import MOVES
 from jobqueue.testing import VirtualClock
 from jobqueue.testing.contract.harness import failing, take
 from tests.conftest import TABLES, make_sql_backend
+from tests.contract.lengths import ASKED, length
 
 STEPS = {(source, rule.target) for rule in MOVES.values() for source in rule.sources}
 TYPES = st.sampled_from(["resize", "greet", "rare", "unheard_of"])
@@ -188,12 +188,7 @@ class Machine(RuleBasedStateMachine):
         self.both(lambda backend: backend.jobs.stats())
 
 
-@pytest.mark.timeout(600)  # on a failure, shrinking takes up to five minutes of it
+@pytest.mark.timeout(0 if ASKED else 600)  # on a failure, shrinking takes up to five minutes of it
 def test_any_sequence_of_verbs_means_the_same_everywhere(alias):
     machine = type("MachineOnOne", (Machine,), {"alias": alias})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
-    )
+    run_state_machine_as_test(machine, settings=length(30))

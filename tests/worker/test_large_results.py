@@ -29,7 +29,7 @@ def rows(alias):
 
 @pytest.mark.timeout(300)
 def test_six_results_of_the_largest_size_are_stored(start_worker, rows, alias):
-    """More than a message holds. On Postgres both sizes are a quarter: the processes and their messages are the same."""
+    """More than a message holds. On Postgres both sizes are a quarter: what sends and hears them is the same."""
     part = 1 if alias == "default" else 4
     bound = {"jobqueue.worker.protocol.wire.LONGEST": wire.LONGEST // part}
     worker = start_worker(jobqueue={"MAX_RESULT_BYTES": LARGEST // part}, constants=bound)

@@ -98,7 +98,8 @@ def test_a_job_of_a_late_commit_is_found_within_a_poll_interval(backend):
         put(backend)
         assert take(backend)
         late.commit()
-        until(lambda began=SYSTEM.monotonic(): _is_found(backend, job_id, began))
+        began = SYSTEM.monotonic()
+        until(lambda: _is_found(backend, job_id, began))
 
 
 def _is_found(backend, job_id, began):
