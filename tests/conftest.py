@@ -206,10 +206,11 @@ ON_BOTH = pytest.mark.parametrize(
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks are read
 def pytest_generate_tests(metafunc):
     chosen = {mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")}
     if getattr(metafunc.module, "SQLITE_ALONE", False) and "alias" in metafunc.fixturenames and "alias" not in chosen:
-        metafunc.parametrize(*ON_SQLITE.args, **ON_SQLITE.kwargs)
+        metafunc.definition.add_marker(ON_SQLITE)
 
 
 @pytest.fixture
