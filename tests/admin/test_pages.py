@@ -19,6 +19,7 @@ from jobqueue.policy.settling import settled
 from jobqueue.records import Dead, Ending, Failure
 from jobqueue.testing.contract.harness import draft, put, put_all, settle, take_one
 from tests.admin.conftest import STATUSES
+from tests.conftest import ON_SQLITE
 
 SECRET = "hunter2-and-more"
 
@@ -39,6 +40,7 @@ class Inline(HTMLParser):
         self.found += [value for value in given.values() if (value or "").strip().lower().startswith("javascript:")]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_page_would_do_under_a_strict_policy(operator, job_in, status):
     job_id = job_in(status)
@@ -48,6 +50,7 @@ def test_every_page_would_do_under_a_strict_policy(operator, job_in, status):
     assert [answer.status_code for answer in answers] == [200] * 5
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_status_is_said_in_words_and_by_a_sign(operator, job_in, status):
     page = operator.page(job_in(status)).content.decode()
@@ -132,6 +135,7 @@ def test_a_running_job_that_was_asked_to_stop_says_so(queue, operator, job_in):
     assert "asked to stop" in operator.page(job_id).content.decode()
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("job_id", ["nothing", "\0", "ä" * 300])
 @pytest.mark.parametrize("model", ["job", "deadletter"])
 def test_the_page_of_an_unknown_job_leads_away(operator, job_id, model):

@@ -261,6 +261,7 @@ def test_what_is_logged_is_in_the_language_of_who_did_it(queue, sign_in, job_in,
     assert list(LogEntry.objects.order_by("pk").values_list("change_message", flat=True)) == expected
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("status", STATUSES)
 def test_the_commands_stay_english(queue, job_in, status):
     job_id, said = job_in(status), []

@@ -28,6 +28,7 @@ from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import draft, put, put_all, settle, take_one
 from tests.admin.conftest import Attendant, attempt, row, told
 from tests.app.worker_jobs import note_run
+from tests.conftest import ON_SQLITE
 from tests.worker.conftest import jobs, ledger, start_worker
 from tests.worker.harness import database_of
 
@@ -450,6 +451,7 @@ def test_an_order_is_given_again_only_by_who_gave_it(queue, operator, sign_in, d
     assert statuses(queue, ids) == [None] * 3
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("why", ["<script>alert(1)</script>", '" onload="x', "%s %(x)s {0}", "🦊" * 250])
 def test_a_hostile_reason_travels_as_text(queue, operator, dead, small, why):
     ids = dead(3)

@@ -15,6 +15,7 @@ from jobqueue.models import Attempt, Job, Order
 from jobqueue.orders import VERBS, Instruction, execution
 from jobqueue.testing.contract.harness import draft, put, put_all, take_one
 from tests.admin.conftest import PERMISSIONS, STATUSES, carry_out, is_question, row, told
+from tests.conftest import ON_SQLITE
 
 GONE = None
 EFFECTS = {
@@ -49,7 +50,15 @@ def test_the_verbs_are_these_and_an_order_knows_them():
     assert {verb.name for verb in VERBS.values() if not verb.asks_first} == set(PLAIN)
 
 
-@pytest.mark.parametrize("by", ["button", "list"])
+@pytest.mark.parametrize(
+    ("alias", "by"),
+    [
+        pytest.param("default", "button", marks=pytest.mark.sqlite),
+        pytest.param("default", "list", marks=pytest.mark.sqlite),
+        pytest.param("postgres", "list", marks=pytest.mark.postgres),  # a button leads to the same statements
+    ],
+    indirect=["alias"],
+)
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("verb", EFFECTS)
 def test_what_a_verb_does_to_a_status(queue, operator, job_in, at_once, verb, status, by):
@@ -136,6 +145,7 @@ def test_a_purge_takes_the_history_along(queue, operator, job_in, at_once):
     assert not attempts.filter(job_id=job_id).exists()
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("page", ["{}", "everything_{}"])
 @pytest.mark.parametrize("verb", EFFECTS)
 def test_a_link_to_a_verb_asks_and_does_nothing(queue, operator, job_in, verb, page):
@@ -150,6 +160,7 @@ def test_a_link_to_a_verb_asks_and_does_nothing(queue, operator, job_in, verb, p
     assert log() == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("job_id", ["nothing", "_5F", "a/b", "\0", "' OR 1=1 --", "ä" * 300])
 @pytest.mark.parametrize("verb", EFFECTS)
 def test_an_unknown_id_changes_nothing_and_is_told(queue, operator, job_in, verb, job_id):
@@ -239,6 +250,7 @@ def test_no_change_is_stored_without_its_entry_in_the_log(queue, operator, job_i
 # Why
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "why",
     [
@@ -262,6 +274,7 @@ def test_a_reason_is_kept_as_it_is_and_shown_as_text(queue, operator, job_in, wh
         assert "<img" not in page
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("why", ["a\nb", "a\x1b[2Jb", "\x00", "a\u2028b", "\u202egnp.exe", "x" * 501])
 def test_a_reason_that_cannot_be_read_asks_again_and_changes_nothing(queue, operator, job_in, why):
     job_id = job_in("dead_letter")

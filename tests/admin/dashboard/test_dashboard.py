@@ -36,6 +36,7 @@ from tests.admin.conftest import ALL, shown
 from tests.admin.outline import Outline, stumbles
 from tests.admin.test_pages import Inline
 from tests.attacks.test_markup import HOSTILE, MARK, SHORT, Born
+from tests.conftest import ON_SQLITE
 
 PAGE = "/admin/jobqueue/dashboard/"
 LIVE = f"{PAGE}live/"
@@ -172,6 +173,7 @@ def test_a_site_that_has_no_dashboard_shows_none(queue, reader, rf_for):
 # Whether it is a page
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("address", [PAGE, APP])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_page_is_whole_and_would_do_under_a_strict_policy(queue, reader, enlist, address, window):
@@ -491,6 +493,7 @@ def test_the_badge_counts_problems_and_not_notices(queue, reader, clock):
 # What is asked for
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "query",
     [
@@ -521,6 +524,7 @@ def test_a_window_can_be_bookmarked_and_says_which_it_is(queue, reader):
     assert 'name="window" value="week"' in page
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_no_page_gets_an_element_or_an_attribute_from_a_name(queue, reader, enlist, number):
     text = HOSTILE[number]

@@ -24,6 +24,7 @@ from tests.admin.conftest import carry_out, shown, told
 from tests.admin.outline import Outline, stumbles
 from tests.admin.test_pages import Inline
 from tests.attacks.test_markup import HOSTILE, MARK, Born
+from tests.conftest import ON_SQLITE
 
 SECRET = "hunter2-and-more"
 TRACEBACK = (
@@ -321,6 +322,7 @@ def test_a_payload_that_python_cannot_read_hides_no_group(queue, operator, fail)
     assert operator.client.get(group_address("disk")).status_code == 200
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_page_of_groups_gets_an_element_from_data(queue, operator, fail, text):
     short = text[:60]
@@ -366,6 +368,7 @@ def test_a_group_offers_what_one_may_do(sign_in, fail, permissions, buttons):
     assert Outline(visitor.client.get(FIRST)).own_posts == rows
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("verb", ["retry", "purge"])
 @pytest.mark.parametrize(
     "codenames", [(), ("view_job",), ("retry_job", "purge_job"), ("view_job", "retry_job"), ("view_job", "purge_job")]

@@ -24,6 +24,7 @@ from jobqueue.orders import shown as listing_shown
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import draft, put, put_all, take_one
 from tests.admin.conftest import STATUSES, list_address, shown
+from tests.conftest import ON_SQLITE
 
 
 def choices(response, title):
@@ -73,6 +74,7 @@ def test_a_search_for_anything_else_finds_nothing_and_harms_nothing(queue, opera
     assert term == "\0" or shown(answer) == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("text", "said"),
     [

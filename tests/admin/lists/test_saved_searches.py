@@ -11,6 +11,7 @@ from jobqueue.admin.lists import saved_searches
 from jobqueue.models import SavedSearch
 from jobqueue.testing.contract.harness import put
 from tests.admin.conftest import list_address, shown, told
+from tests.conftest import ON_SQLITE
 
 HOSTILE = ["", "   ", "x" * 101, "\0", "\ud800", "x" * 3_000]
 
@@ -66,6 +67,7 @@ def test_nobody_sees_or_deletes_those_of_another(queue, operator, sign_in):
     assert saved(operator) == [("mine", "q=a")]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_that_is_none_is_refused_in_words(queue, operator, name):
     answer = post(operator, name=name.encode("utf-8", "replace").decode() if "\ud800" in name else name, query="q=a")
@@ -81,6 +83,7 @@ def test_only_what_a_list_understands_is_kept(queue, operator, query):
     assert [kept for _name, kept in saved(operator) if kept] == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "²"])
 def test_what_is_no_search_is_not_deleted(queue, operator, number):
     post(operator, name="mine", query="q=a")

@@ -23,7 +23,7 @@ from tests.admin.conftest import shown, told
 from tests.admin.outline import Outline, stumbles
 from tests.admin.test_pages import Inline
 from tests.attacks.test_markup import HOSTILE, MARK, Born
-from tests.conftest import TABLES
+from tests.conftest import ON_SQLITE, TABLES
 
 FIRST = "/admin/jobqueue/queue/"
 
@@ -122,6 +122,7 @@ def test_the_page_of_a_queue_shows_what_waits_in_it_over_time(queue, reader):
     assert stumbles(answer) == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", ["nothing", *HOSTILE, "ä" * 300, "a\0b", "a\u202eb"])
 def test_the_page_of_any_queue_can_be_asked_for(queue, reader, name):
     answer = reader.client.get(f"{FIRST}one/", {"queue": name, "window": "nonsense"})
@@ -299,6 +300,7 @@ def test_an_address_that_means_nothing_is_refused(keeper, scope, name):
 # Who may
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 @pytest.mark.parametrize(
     "codenames",
@@ -366,6 +368,7 @@ def test_there_are_no_pages_for_forms(sign_in):
 # How it reads
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_page_of_queues_gets_an_element_from_data(queue, keeper, text):
     short = text[:90]

@@ -23,7 +23,7 @@ from tests.admin.conftest import told
 from tests.admin.outline import Outline, stumbles
 from tests.admin.test_pages import Inline
 from tests.attacks.test_markup import HOSTILE, MARK, Born
-from tests.conftest import TABLES
+from tests.conftest import ON_SQLITE, TABLES
 
 FIRST = "/admin/jobqueue/worker/"
 
@@ -385,6 +385,7 @@ def test_there_is_nothing_to_press_and_nothing_changes(queue, sign_in):
 # How it reads
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_page_of_workers_gets_an_element_from_data(queue, operator, text):
     short = text[:80]

@@ -19,6 +19,7 @@ from jobqueue.testing.contract.harness import draft, failing, put_all, settle, t
 from tests.admin.conftest import row, told
 from tests.admin.outline import stumbles
 from tests.admin.test_pages import Inline
+from tests.conftest import ON_SQLITE
 
 
 @pytest.fixture
@@ -193,6 +194,7 @@ def test_a_query_in_nonsense_shows_all(queue, operator, dead, query):
     assert len(page_of(operator, order_of(queue), **query).context["jobs"].shown) == 4
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "forged",
     [
@@ -266,6 +268,7 @@ BAD_QUESTIONS = (
 )
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("is_counted", [True, False])
 @pytest.mark.parametrize("forged", BAD_QUESTIONS)
 def test_a_question_that_another_program_wrote_cannot_be_answered(queue, operator, dead, forged, is_counted):
