@@ -187,7 +187,7 @@ def test_no_job_is_lost_when_the_whole_worker_is_killed(queue, start_worker, job
     until(lambda: not list(worker.relatives()), what="the end of all")
     ledger.open_gate("go")
     until(lambda: all(row.status == "queued" or row.lease_until < queue.now() for row in map(jobs.get, running)))
-    start_worker("--lease", "2", constants=UNPROVED)
+    start_worker("--lease", "2", constants=UNPROVED | {"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.5})
     jobs.until("completed", *running, *waiting)
     assert {len(ledger.runs(one.id)) for one in running} == {2}
     assert ledger.overlaps() == []
