@@ -130,7 +130,7 @@ class WorkerProcess:
             "PYTHONUNBUFFERED": "1",
         }
         told = os.environ | own | (environment or {})
-        has_apps = settings == SETTINGS and not apps
+        has_apps = settings == SETTINGS and not apps and not environment
         is_own = prefix or program != RUNWORKER or "--reload" in options or _changes_python(environment or {})
         with log.open("wb") as output:
             if not is_own:
