@@ -35,11 +35,11 @@ def captures(site: Site) -> Iterator[Figure]:
     """Post 200 events a second for a minute beside a worker; then again, with worker and server killed."""
     if find_spec("gunicorn") is None:
         raise RuntimeError("gunicorn is not installed; install django-jobqueue[test]")
-    length = site.size(60, 2)
+    length = site.size(60, 1)
     steady, elapsed = _run(site, length, kills=False)
     yield _latencies(site, steady, length)
     yield _kept(site, "all jobs done", steady, elapsed)
-    shaken, elapsed = _run(site, site.size(60, 6), kills=True)
+    shaken, elapsed = _run(site, site.size(60, 3), kills=True)
     yield _kept(site, "worker, then server killed", shaken, elapsed)
 
 
