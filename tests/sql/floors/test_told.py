@@ -76,9 +76,9 @@ def seconds_until_claimed(backend, listener, job_id):
     return SYSTEM.monotonic() - began
 
 
-def test_jobs_of_long_transactions_are_claimed_soon_after_their_commits(backend):
-    with snapshot():
-        late = []
+def test_jobs_of_long_transactions_and_jobs_that_an_operator_moves_are_claimed_soon(backend):
+    with snapshot(), psycopg.connect(address(), autocommit=True) as other:
+        moment, late = backend.now(), []
         for _ in range(LATE):
             late.append(LateTransaction())
             churn(AGED // LATE)
@@ -86,13 +86,6 @@ def test_jobs_of_long_transactions_are_claimed_soon_after_their_commits(backend)
             for one in late:
                 one.commit()
                 assert seconds_until_claimed(backend, listener, one.job_id) < SOON
-
-
-def test_a_job_that_an_operator_moves_behind_a_floor_is_claimed_soon(backend):
-    with snapshot(), psycopg.connect(address(), autocommit=True) as other:
-        moment = backend.now()
-        churn(AGED)
-        with floors_up(backend) as listener:
             later = put(backend, delay=timedelta(hours=1))
             control.amend([later], Amendment(scheduled_at=moment + timedelta(seconds=1)))
             assert seconds_until_claimed(backend, listener, later) < SOON
