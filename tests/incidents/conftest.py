@@ -18,6 +18,8 @@ from tests.worker.harness import until
 DASHBOARD = "/admin/jobqueue/dashboard/"
 #: How soon both faces name an incident that happens while they are looked at.
 WITHIN = 15.0
+#: Seconds between two looks at the dashboard.
+PAUSE = 0.2
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def named(faces):
             page, text, _told = faces()
             return f"{words!r} in\n" + "\n".join((*page, *text))
 
-        (code,) = until(lambda: (found := is_named()) is not None and (found,), WITHIN, missed)
+        (code,) = until(lambda: (found := is_named()) is not None and (found,), WITHIN, missed, PAUSE)
         return code
 
     return check
@@ -70,7 +72,7 @@ def over(faces):
         def is_over():
             return names.isdisjoint(one["cause"] for one in faces()[2].json["findings"])
 
-        until(is_over, WITHIN, lambda: f"the end of {names} in {faces()[1]}")
+        until(is_over, WITHIN, lambda: f"the end of {names} in {faces()[1]}", PAUSE)
 
     return check
 

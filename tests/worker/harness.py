@@ -28,14 +28,19 @@ UNPROVED = {"jobqueue.worker.worker_lock.LOCAL": {}}
 DEADLINE = 30.0
 
 
-def until(condition: Callable[[], Any], seconds: float = DEADLINE, what: str | Callable[[], str] = "") -> Any:
-    """Wait for a condition, and return what it says; fail after some time, with ``what`` was missed."""
+def until(
+    condition: Callable[[], Any], seconds: float = DEADLINE, what: str | Callable[[], str] = "", pause: float = 0.01
+) -> Any:
+    """Wait for a condition, and return what it says; fail after some time, with ``what`` was missed.
+
+    A condition that computes for long takes a longer pause between two looks.
+    """
     end = SYSTEM.monotonic() + seconds
     while not (found := condition()):
         if SYSTEM.monotonic() >= end:
             missed = what() if callable(what) else what
             raise AssertionError(f"waited {seconds:g} s in vain for {missed or 'the condition'}")
-        time.sleep(0.01)
+        time.sleep(pause)
     return found
 
 
