@@ -18,4 +18,4 @@ def test_claims_sweeps_and_looks_behind_floors_do_what_the_plain_queue_says(data
     raise_at_once(monkeypatch, sections)
     look_through_all(monkeypatch)
     machine = type("PlainMachineWithFloors", (PlainMachine,), {"kind": "postgres"})
-    run_state_machine_as_test(machine, settings=length(25))
+    run_state_machine_as_test(machine, settings=length(18))
