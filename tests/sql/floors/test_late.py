@@ -124,6 +124,6 @@ def test_what_comes_late_is_claimed_in_its_place(databases, monkeypatch, alias, 
         raise_at_once(monkeypatch, most)
         look_through_all(monkeypatch)
     machine = type("LateMachineOnOne", (LateMachine,), {"alias": alias})
-    run_state_machine_as_test(machine, settings=length(30))
+    run_state_machine_as_test(machine, settings=length(30 if most == 1 else 20))
     assert machine.raised > 50 or alias == "default"
     connections[alias].close()
