@@ -13,6 +13,7 @@ import socket
 from datetime import datetime
 from threading import Lock
 
+from ulid import ULID
 from ulid.base32 import ENCODE
 
 from jobqueue.clock import SYSTEM, Clock
@@ -78,6 +79,14 @@ def least_id(moment: datetime) -> str:
 def is_ulid(job_id: str) -> bool:
     """Return whether an id is one of ours rather than one that another program chose."""
     return _ULID.fullmatch(job_id) is not None
+
+
+def moment_of(job_id: str) -> datetime | None:
+    """Return when a ULID was made, to the millisecond, or ``None`` for an id that another program chose."""
+    try:
+        return ULID.from_str(job_id).datetime if is_ulid(job_id) else None
+    except (OverflowError, ValueError):  # after the year 9999
+        return None
 
 
 def begins_ulid(text: str) -> bool:

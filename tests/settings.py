@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import secrets
 import sys
 import tempfile
 from pathlib import Path
+
+import django
 
 from example_project import settings as example
 
@@ -44,6 +47,28 @@ INSTALLED_APPS = [
     "tests.app",
     "tests.contrib.desk",
 ]
+
+#: Whether ``django.tasks`` is there: in Django itself, or as the package django-tasks.
+HAS_TASKS = django.VERSION >= (6,) or importlib.util.find_spec("django_tasks") is not None
+if HAS_TASKS:
+    INSTALLED_APPS += ["jobqueue.contrib.django_tasks", "tests.contrib.parcels"]
+if django.VERSION < (6,) and HAS_TASKS:
+    INSTALLED_APPS += ["django_tasks"]
+
+_TASKS_BACKEND = "jobqueue.contrib.django_tasks.JobQueueBackend"
+TASKS = {
+    "default": {"BACKEND": _TASKS_BACKEND, "QUEUES": ["default", "parcels"]},
+    "graded": {
+        "BACKEND": _TASKS_BACKEND,
+        "QUEUES": [],
+        "OPTIONS": {
+            "max_attempts": 3,
+            "backoff": 0.01,
+            "priorities": [90, 80, 0, -10],
+            "tasks": {"tests.contrib.parcels.tasks.lose": {"max_attempts": 2, "aliases": ["parcels.lose_one"]}},
+        },
+    },
+}
 
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -1,0 +1,61 @@
+"""The checks of an alias in ``TASKS``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Caution
+
+from jobqueue.contrib.django_tasks import task_types
+from jobqueue.contrib.django_tasks.options import mistakes
+from jobqueue.policy.nearest import did_you_mean
+
+_APPS = ("jobqueue", "jobqueue.contrib.django_tasks")
+#: The paths of the tasks that every process finds, because setting up Django imports them.
+found: set[str] = set()
+
+
+def check_alias(alias: str, options: object) -> Iterator[CheckMessage]:
+    """Check the options of an alias, the installed apps, and that a worker finds each task."""
+    where, wrong = f"TASKS[{alias!r}]", [*mistakes(options)]
+    for mistake in wrong:
+        yield Error(f"{where} is wrong: {mistake}", id="jobqueue.E041")
+    for app in _APPS:
+        if not apps.is_installed(app):
+            yield Error(
+                f"{where} is a backend of the job queue, but {app!r} is not in INSTALLED_APPS.",
+                hint=f"Add {app!r} to INSTALLED_APPS.",
+                id="jobqueue.E042",
+            )
+    if not wrong and isinstance(options, dict):
+        yield from _unknown_tasks(where, options.get("tasks", {}))
+    yield from _unfound(alias)
+
+
+def _unknown_tasks(where: str, paths: dict[str, object]) -> Iterator[CheckMessage]:
+    known = {kind.name for kind in task_types.registered()}
+    for path in paths:
+        if path not in known:
+            yield Caution(
+                f"{where} has options for the task {path!r}, which no module has registered.",
+                hint=did_you_mean(path, known),
+                id="jobqueue.W043",
+            )
+
+
+def _unfound(alias: str) -> Iterator[CheckMessage]:
+    """Warn about tasks that only some processes import, such as web processes that load the URLs."""
+    if not found:
+        return
+    for kind in task_types.registered():
+        if kind.name not in found and kind.task.backend == alias:
+            module = kind.task.func.__module__
+            yield Caution(
+                f"The task {kind.name!r} is defined in a module that workers do not import, so its jobs would stay "
+                "queued.",
+                hint=f"Move it to the module tasks of an installed app, or add {module!r} to OPTIONS['modules'] of "
+                f"TASKS[{alias!r}].",
+                id="jobqueue.W044",
+            )

@@ -1,0 +1,30 @@
+"""Handlers as tasks, and tasks as handlers, for libraries that expect one or the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobqueue.api.handler import Handler, handler_of
+from jobqueue.contrib.django_tasks import task_types
+from jobqueue.contrib.django_tasks.tasks_api import InvalidTask, Task, task_backends
+from jobqueue.policy.nearest import did_you_mean
+
+
+def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> Task:  # type: ignore[type-arg, unused-ignore]
+    """Return a task that enqueues jobs of a handler's type. ``backend`` is an alias of this queue in ``TASKS``.
+
+    Its jobs are those of the handler: with its name, its retries, its payload, and without Django's signals
+    ``task_started`` and ``task_finished``.
+    """
+    task_types.adopt(handler.job_type)
+    return task_backends[backend].task_class(
+        func=handler.job_type.function, backend=backend, queue_name=handler.options.queue
+    )
+
+
+def as_handler(task: Task) -> Handler[..., Any, ...]:  # type: ignore[type-arg, unused-ignore]
+    """Return a handler that enqueues a task's jobs. Raise InvalidTask if the task isn't known to this process."""
+    if not task_types.is_known(task.func):
+        known = (kind.name for kind in task_types.registered())
+        raise InvalidTask(f"{task.module_path} is no task of this queue. {did_you_mean(task.module_path, known)}")
+    return handler_of(task_types.type_of(task.func))

@@ -1,0 +1,3 @@
+"""An app with tasks for the tests of ``jobqueue.contrib.django_tasks``."""
+
+from __future__ import annotations
