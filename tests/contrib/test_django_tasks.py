@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings as project
-from django.core.management import call_command
 from django.db import transaction
 
 if not project.HAS_TASKS:
     pytest.skip("neither Django 6 nor the package django-tasks is there", allow_module_level=True)
 
 from jobqueue import backends, control, enqueue, get
+from jobqueue.clock import SYSTEM
 from jobqueue.contrib.django_tasks import JobQueueBackend, as_handler, as_task, checks, tasks_api
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.contrib.django_tasks.priorities import band, levels
@@ -31,11 +32,14 @@ from jobqueue.contrib.django_tasks.tasks_api import (
 from jobqueue.errors import PayloadRefused
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
-from jobqueue.observe.reasons import reasons
 from jobqueue.testing.contract.harness import put
 from tests.app.jobs import send_welcome
+from tests.cli.conftest import run as command
 from tests.conftest import ON_SQLITE
 from tests.contrib.parcels import tasks
+from tests.suites.hosts import drain
+
+__all__ = ["command"]
 
 PATH = "tests.contrib.parcels.tasks"
 SIGNALS = {"enqueued": task_enqueued, "started": task_started, "finished": task_finished}
@@ -49,11 +53,7 @@ def told():
 
 @pytest.fixture
 def run(queue):
-    """Run what is due, and what is retried at once."""
-
-    def drain():
-        call_command("runworker", "--drain", "--processes", "0", "--skip-checks", verbosity=0)
-
+    """A function that runs what is due, as a worker's executor does."""
     return drain
 
 
@@ -78,7 +78,7 @@ def heard():
 
 
 def test_a_task_runs_and_its_result_has_every_field(run):
-    before = datetime.now(UTC) - timedelta(seconds=1)
+    before = SYSTEM.now() - timedelta(seconds=1)
     result = tasks.weigh.enqueue(7, unit="g")
     assert (result.status, result.args, result.kwargs) == (TaskResultStatus.READY, [7], {"unit": "g"})
     assert tasks.weigh.get_result(result.id) == result
@@ -149,7 +149,7 @@ def test_each_attempt_is_counted_and_keeps_its_error(run, heard, told):
     for _ in range(3):
         run()
         Job.objects.using(project.JOBQUEUE["DATABASE"]).filter(status="queued").update(
-            scheduled_at=datetime.now(UTC) - timedelta(seconds=1)
+            scheduled_at=SYSTEM.now() - timedelta(seconds=1)
         )
     result.refresh()
     assert (result.return_value, result.attempts) == (3, 3)
@@ -158,7 +158,6 @@ def test_each_attempt_is_counted_and_keeps_its_error(run, heard, told):
     assert "Traceback" in result.errors[0].traceback
     assert result.started_at < result.last_attempted_at
     assert [(attempt, len(workers)) for attempt, _, workers in told] == [(1, 1), (2, 2), (3, 3)]
-    assert len({worker for _, _, workers in told for worker in workers}) == 3
     assert [name for name, *_ in heard].count("finished") == 1
 
 
@@ -181,8 +180,8 @@ def test_settings_give_a_task_its_options(queue):
 
 def test_every_status_has_its_counterpart(run):
     delayed = tasks.weigh.using(run_after=timedelta(hours=1)).enqueue(1)
-    cancelled, expired = tasks.weigh.enqueue(2), tasks.weigh.using(expires_at=datetime.now(UTC)).enqueue(3)
-    control.cancel(cancelled.id)
+    cancelled, expired = tasks.weigh.enqueue(2), tasks.weigh.using(expires_at=SYSTEM.now()).enqueue(3)
+    control.cancel([cancelled.id])
     dead = tasks.lose.using(max_attempts=1).enqueue(4)
     run()
     for result in (delayed, cancelled, expired, dead):
@@ -203,7 +202,7 @@ def test_a_key_keeps_a_task_from_being_enqueued_twice(queue, heard):
 
 
 WRONG = {
-    "a date": (lambda: tasks.weigh.enqueue(datetime.now(UTC)), TypeError, "Unsupported type"),
+    "a date": (lambda: tasks.weigh.enqueue(SYSTEM.now()), TypeError, "Unsupported type"),
     "no number": (lambda: tasks.weigh.enqueue(float("nan")), PayloadRefused, "NaN|JSON"),
     "a key that is no text": (lambda: tasks.weigh.enqueue({1: 2}), PayloadRefused, "not text"),
     "one argument too few": (lambda: tasks.weigh.enqueue(), TypeError, "missing a required argument: 'parcel_id'"),
@@ -240,13 +239,13 @@ def test_an_id_without_a_task_has_no_result(queue):
         tasks.weigh.get_result(tasks.pack.enqueue().id)
 
 
-def test_a_path_in_a_row_is_never_imported(run, queue):
+def test_a_path_in_a_row_is_never_imported(run, queue, command):
     put(queue, "os.system", id="foreign", payload='{"args": ["true"]}')
     run()
     assert get("foreign").status == "queued"
     assert "os.system" not in registry.names
-    assert any("os.system" in str(one) for one in reasons(queue, "foreign"))
-    with pytest.raises(TaskResultDoesNotExist, match="'os.system', which is no task here"):
+    assert "os.system" in command("why", "foreign").out
+    with pytest.raises(TaskResultDoesNotExist, match="which is no task here"):
         task_backends["default"].get_result("foreign")
 
 
@@ -274,8 +273,9 @@ def test_the_class_of_an_error_is_not_imported(queue, run):
     result.refresh()
     for path in ("antigravity.Error", "os.system", "nothing", ""):
         wrong = type(result.errors[0])(exception_class_path=path, traceback="")
-        with pytest.raises(ValueError, match="does not reference a valid exception"):
+        with pytest.raises((ImportError, ValueError), match=r"no row may import it|not reference a valid exception"):
             _ = wrong.exception_class
+    assert "antigravity" not in sys.modules
 
 
 def test_handlers_are_tasks_and_tasks_are_handlers(run):
@@ -291,8 +291,8 @@ def test_handlers_are_tasks_and_tasks_are_handlers(run):
 
 def test_a_killed_task_has_failed(queue, start_worker, jobs):
     result = tasks.crash.enqueue()
-    start_worker()
-    jobs.until(result.id, status="dead_letter")
+    start_worker(settings="tests.contrib.tasks_settings")
+    jobs.until("dead_letter", result)
     result.refresh()
     assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.FAILED, 1, 1)
 
@@ -327,7 +327,7 @@ def test_listed_priorities_keep_their_order(run, told):
 )
 def test_wrong_options_are_named(queue, settings, options, words):
     settings.TASKS = {"default": {"BACKEND": settings.TASKS["default"]["BACKEND"], "OPTIONS": options}}
-    assert any(one.id == "jobqueue.E041" for one in task_backends["default"].check())
+    assert any(one.id == "jobqueue_django_tasks.E001" for one in task_backends["default"].check())
     with pytest.raises(InvalidTask, match=words):
         tasks.weigh.enqueue(1)
     assert len([*mistakes(options)]) == 1
@@ -340,10 +340,10 @@ def test_checks_name_what_is_missing(queue, settings, monkeypatch):
     monkeypatch.setattr(checks, "found", checks.found - {f"{PATH}.weigh"})
     backend.options = {"tasks": {f"{PATH}.wiegh": {}}}
     found = {one.id: one.hint for one in backend.check()}
-    assert found["jobqueue.W043"] == f"Did you mean '{PATH}.weigh'?"
-    assert f"add {PATH!r} to OPTIONS['modules']" in found["jobqueue.W044"]
+    assert found["jobqueue_django_tasks.W001"] == f"Did you mean '{PATH}.weigh'?"
+    assert f"add {PATH!r} to OPTIONS['modules']" in found["jobqueue_django_tasks.W002"]
     with settings_without_app(settings):
-        assert "jobqueue.E042" in {one.id for one in backend.check()}
+        assert "jobqueue_django_tasks.E002" in {one.id for one in backend.check()}
 
 
 def settings_without_app(settings):

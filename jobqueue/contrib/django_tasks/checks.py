@@ -21,13 +21,13 @@ def check_alias(alias: str, options: object) -> Iterator[CheckMessage]:
     """Check the options of an alias, the installed apps, and that a worker finds each task."""
     where, wrong = f"TASKS[{alias!r}]", [*mistakes(options)]
     for mistake in wrong:
-        yield Error(f"{where} is wrong: {mistake}", id="jobqueue.E041")
+        yield Error(f"{where} is wrong: {mistake}", id="jobqueue_django_tasks.E001")
     for app in _APPS:
         if not apps.is_installed(app):
             yield Error(
                 f"{where} is a backend of the job queue, but {app!r} is not in INSTALLED_APPS.",
                 hint=f"Add {app!r} to INSTALLED_APPS.",
-                id="jobqueue.E042",
+                id="jobqueue_django_tasks.E002",
             )
     if not wrong and isinstance(options, dict):
         yield from _unknown_tasks(where, options.get("tasks", {}))
@@ -41,7 +41,7 @@ def _unknown_tasks(where: str, paths: dict[str, object]) -> Iterator[CheckMessag
             yield Caution(
                 f"{where} has options for the task {path!r}, which no module has registered.",
                 hint=did_you_mean(path, known),
-                id="jobqueue.W043",
+                id="jobqueue_django_tasks.W001",
             )
 
 
@@ -57,5 +57,5 @@ def _unfound(alias: str) -> Iterator[CheckMessage]:
                 "queued.",
                 hint=f"Move it to the module tasks of an installed app, or add {module!r} to OPTIONS['modules'] of "
                 f"TASKS[{alias!r}].",
-                id="jobqueue.W044",
+                id="jobqueue_django_tasks.W002",
             )

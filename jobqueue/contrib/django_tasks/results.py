@@ -49,9 +49,11 @@ class JobError(TaskError):
     @property
     def exception_class(self) -> type[BaseException]:
         module, _, name = self.exception_class_path.rpartition(".")
-        found = getattr(sys.modules.get(module), name, None)
+        if module not in sys.modules:
+            raise ImportError(f"The module of {self.exception_class_path!r} is not loaded, and no row may import it.")
+        found = getattr(sys.modules[module], name, None)
         if not (isinstance(found, type) and issubclass(found, BaseException)):
-            raise ValueError(f"{self.exception_class_path!r} does not reference a valid exception of a loaded module.")
+            raise ValueError(f"{self.exception_class_path!r} does not reference a valid exception.")
         return found
 
 
