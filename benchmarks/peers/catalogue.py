@@ -66,6 +66,9 @@ _REDIS = "redis==8.1.0"
 
 RAW = Peer(name="raw", title="raw SQL", note="the bare statements of one process, settling and claiming by 50")
 OURS = Peer(name="ours", title="jobqueue", in_django=True, note="pydantic, a key for each job enqueued alone, history")
+OUR_TASKS = Peer(
+    name="our_tasks", title="jobqueue, by django.tasks", in_django=True, note="one attempt, Django's signals and log"
+)
 OX = Peer(name="ox", title="django-ox", requirements=("django-ox==1.9.1", *_DJANGO), in_django=True)
 TASKS_DB = Peer(
     name="tasks_db",
@@ -120,14 +123,15 @@ SAQ = Peer(
     note="coroutines, no results",
 )
 PEERS = {
-    peer.name: peer for peer in (OX, TASKS_DB, DJ_QUEUE, Q2, PROCRASTINATE, PGQUEUER, HUEY, CELERY, DRAMATIQ, RQ, SAQ)
+    peer.name: peer
+    for peer in (OUR_TASKS, OX, TASKS_DB, DJ_QUEUE, Q2, PROCRASTINATE, PGQUEUER, HUEY, CELERY, DRAMATIQ, RQ, SAQ)
 }
 AS_INSTALLED = Setting("as installed", options={"as_installed": True})
 
 
 def contestants(names: frozenset[str], vendors: frozenset[str]) -> Iterator[Contestant]:
     """Yield who takes part: this queue and the bare SQL always, of the peers those named."""
-    for contestant in (*_raw(), *_ours(), *_django_peers(), *_others()):
+    for contestant in (*_raw(), *_ours(), *_our_tasks(), *_django_peers(), *_others()):
         if contestant.peer.name in names | {RAW.name, OURS.name} and contestant.store.partition("-")[0] in vendors:
             yield contestant
 
@@ -168,6 +172,13 @@ def _ours() -> Iterator[Contestant]:
 def _counted(number: int, kind: str) -> str:
     """Say how many there are of something."""
     return f"{number} {kind}" if number == 1 else f"{number} {kind}{'es' if kind.endswith('s') else 's'}"
+
+
+def _our_tasks() -> Iterator[Contestant]:
+    """Yield this queue as Django's tasks see it, with the slots that threads allow."""
+    setting = Setting("50 threads", options={"command": {"concurrency": 50, "verbosity": 0}})
+    for store in ("sqlite-normal", "sqlite-full", "postgres"):
+        yield Contestant(peer=OUR_TASKS, store=store, settings=(setting,), jobs=10_000, analysed=False)
 
 
 def _several(processes: int, slots: int, kind: str) -> str:
