@@ -15,9 +15,9 @@ from django.db import transaction
 if not project.HAS_TASKS:
     pytest.skip("neither Django 6 nor the package django-tasks is there", allow_module_level=True)
 
-from jobqueue import backends, control, enqueue, get
+from jobqueue import Fixed, backends, control, enqueue, get
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.django_tasks import JobQueueBackend, as_handler, as_task, checks, tasks_api
+from jobqueue.contrib.django_tasks import JobQueueBackend, as_handler, as_task, task_types
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.contrib.django_tasks.priorities import band, levels
 from jobqueue.contrib.django_tasks.tasks_api import (
@@ -106,7 +106,7 @@ def test_async_tasks_are_enqueued_and_run(run):
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((1, [2]), {}), ((1,), {"args": 2, "self": {"a": None}})])
+@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((1, [2]), {}), ((1,), {"args": 2, "kwargs": {"a": None}})])
 def test_arguments_of_every_kind_arrive(run, args, kwargs):
     result = tasks.pack.enqueue(*args, **kwargs)
     run()
@@ -175,7 +175,9 @@ def test_settings_give_a_task_its_options(queue):
     result = tasks.lose.enqueue(1)
     kind = registry.get("parcels.lose_one")
     assert (kind.name, get(result.id).max_retries, result.backend) == (f"{PATH}.lose", 2, "graded")
-    assert kind.policy.delay(1, None) == timedelta(seconds=0.01)
+    assert kind.policy.delay == Fixed(0.01)
+    assert get(tasks.weigh.using(backend="graded").enqueue(1).id).max_retries == 3
+    assert get(tasks.weigh.using(backend="graded", max_attempts=4).enqueue(1).id).max_retries == 4
 
 
 def test_every_status_has_its_counterpart(run):
@@ -212,6 +214,7 @@ WRONG = {
     "a queue that is not listed": (lambda: tasks.weigh.using(queue_name="x"), InvalidTask, "not valid for backend"),
     "a name that no queue has": (lambda: tasks.lose.using(queue_name="a b"), InvalidTask, "must be letters"),
     "a naive moment": (lambda: tasks.weigh.using(run_after=datetime(2030, 1, 1)), InvalidTask, "aware"),  # noqa: DTZ001
+    "a moment too far away": (lambda: tasks.weigh.using(run_after=timedelta.max), InvalidTask, "too far away"),
     "no attempt": (lambda: tasks.weigh.using(max_attempts=0).enqueue(1), InvalidTask, "max_retries"),
     "an option of the type": (lambda: tasks.weigh.using(lease=3), TypeError, "belongs to all jobs"),
     "an unknown option": (lambda: tasks.weigh.using(colour="red"), TypeError, "colour"),
@@ -235,7 +238,7 @@ def test_an_id_without_a_task_has_no_result(queue):
             tasks.weigh.get_result(wrong)
     with pytest.raises(TaskResultDoesNotExist, match="alias 'graded', not 'default'"):
         task_backends["default"].get_result(other.id)
-    with pytest.raises(tasks_api.TaskResultMismatch):
+    with pytest.raises(sys.modules[TaskResultDoesNotExist.__module__].TaskResultMismatch):
         tasks.weigh.get_result(tasks.pack.enqueue().id)
 
 
@@ -337,7 +340,7 @@ def test_wrong_options_are_named(queue, settings, options, words):
 def test_checks_name_what_is_missing(queue, settings, monkeypatch):
     backend = task_backends["default"]
     assert [*backend.check()] == []
-    monkeypatch.setattr(checks, "found", checks.found - {f"{PATH}.weigh"})
+    monkeypatch.setattr(task_types, "late", {f"{PATH}.weigh"})
     backend.options = {"tasks": {f"{PATH}.wiegh": {}}}
     found = {one.id: one.hint for one in backend.check()}
     assert found["jobqueue_django_tasks.W001"] == f"Did you mean '{PATH}.weigh'?"

@@ -16,8 +16,8 @@ from jobqueue.clock import SYSTEM
 from jobqueue.contrib.django_tasks import results
 from jobqueue.contrib.django_tasks.facts import TaskFacts
 from jobqueue.contrib.django_tasks.tasks_api import (
+    AnyTaskResult,
     TaskContext,
-    TaskResult,
     TaskResultStatus,
     normalize_json,
     task_backends,
@@ -77,12 +77,12 @@ class TaskAttempt:
         except DatabaseError:
             return None
 
-    def _begin(self, former: JobRecord | None) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+    def _begin(self, former: JobRecord | None) -> AnyTaskResult:
         result = results.running(self._kind, self._claim, self._facts, (self._args, self._kwargs), former)
         task_started.send_robust(sender=self._sender(result), task_result=result)
         return result
 
-    def _arguments(self, result: TaskResult) -> list[Any]:  # type: ignore[type-arg, unused-ignore]
+    def _arguments(self, result: AnyTaskResult) -> list[Any]:
         if self._kind.task.takes_context:
             return [TaskContext(task_result=result), *self._args]
         return self._args
@@ -93,18 +93,18 @@ class TaskAttempt:
         self._kind.result.dump(normal)
         return normal
 
-    def _succeed(self, result: TaskResult, value: Any) -> Any:  # type: ignore[type-arg, unused-ignore]
+    def _succeed(self, result: AnyTaskResult, value: Any) -> Any:
         object.__setattr__(result, "_return_value", value)
         self._finish(result, TaskResultStatus.SUCCESSFUL)
         return value
 
-    def _fail(self, result: TaskResult, error: BaseException) -> None:  # type: ignore[type-arg, unused-ignore]
+    def _fail(self, result: AnyTaskResult, error: BaseException) -> None:
         """Send ``task_finished`` within the ``except``, so that receivers find the exception, unless it runs again."""
         if self._is_final(error):
             result.errors.append(results.error_of(error))
             self._finish(result, TaskResultStatus.FAILED)
 
-    def _finish(self, result: TaskResult, status: TaskResultStatus) -> None:  # type: ignore[type-arg, unused-ignore]
+    def _finish(self, result: AnyTaskResult, status: TaskResultStatus) -> None:
         object.__setattr__(result, "status", status)
         object.__setattr__(result, "finished_at", results.local(SYSTEM.now()))
         task_finished.send_robust(sender=self._sender(result), task_result=result)
@@ -120,5 +120,5 @@ class TaskAttempt:
         decision = decide(replace(self._kind.policy, delay=_NO_WAIT), count, error, rng=_DICE)
         return isinstance(decision, (Dead, Stopped))
 
-    def _sender(self, result: TaskResult) -> type:  # type: ignore[type-arg, unused-ignore]
+    def _sender(self, result: AnyTaskResult) -> type:
         return type(task_backends[result.backend])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
@@ -19,10 +18,10 @@ from jobqueue.contrib.django_tasks.facts import TaskFacts
 from jobqueue.contrib.django_tasks.options import AliasOptions
 from jobqueue.contrib.django_tasks.task import JobQueueTask
 from jobqueue.contrib.django_tasks.tasks_api import (
+    AnyTask,
+    AnyTaskResult,
     BaseTaskBackend,
     InvalidTask,
-    Task,
-    TaskResult,
     TaskResultDoesNotExist,
     normalize_json,
     task_enqueued,
@@ -54,11 +53,10 @@ class JobQueueBackend(BaseTaskBackend):
         except ValueError as error:
             raise InvalidTask(f"TASKS[{self.alias!r}] is wrong: {error}") from error
 
-    def validate_task(self, task: Task) -> None:  # type: ignore[type-arg, unused-ignore]
+    def validate_task(self, task: AnyTask) -> None:
         """Raise InvalidTask for a task that can't be a job, and make its function known to this process."""
-        if isinstance(task.run_after, timedelta):
-            _at(task)  # the same task with a moment, which is validated when it is made
-            return
+        if _at(task) is not task:
+            return  # the same task with a moment was validated when it was made
         super().validate_task(task)
         try:
             name("queue_name", task.queue_name)
@@ -67,7 +65,7 @@ class JobQueueBackend(BaseTaskBackend):
         self._priority(task)
         task_types.register(task, self.job_options.of_task(task.module_path))
 
-    def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+    def enqueue(self, task: AnyTask, args: Any, kwargs: Any) -> AnyTaskResult:  # type: ignore[override, unused-ignore]
         """Store a task in the caller's transaction. ``task_enqueued`` is sent after its commit.
 
         Raises InvalidTask for wrong options, TypeError for arguments that are not JSON or don't fit the function, and
@@ -75,45 +73,56 @@ class JobQueueBackend(BaseTaskBackend):
         """
         task = _at(task)
         self.validate_task(task)
-        kind, arguments = task_types.type_of(task.func), (normalize_json(args), normalize_json(kwargs))
+        kind = task_types.type_of(task.func)
+        arguments: tuple[Any, Any] = (normalize_json(args), normalize_json(kwargs))
         draft = self._draft(kind, task, *arguments)
         receipt = admit([draft])[0]
         if not receipt.created:
-            return self.get_result(receipt.id)
+            return self._existing(receipt.id)
         result = results.enqueued(task, draft, self.alias, arguments)
         backends.current().on_commit(partial(task_enqueued.send_robust, sender=type(self), task_result=result))
         return result
 
-    def get_result(self, result_id: str) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+    def get_result(self, result_id: object) -> AnyTaskResult:
         """Return a task's result. Raise TaskResultDoesNotExist if this alias has no task with the id."""
         if not isinstance(result_id, str) or not result_id.isprintable() or len(result_id) > _LONGEST_ID:
             raise TaskResultDoesNotExist(result_id)
         record = backends.look_up(result_id)
         if record is None:
             raise TaskResultDoesNotExist(result_id)
+        result = self._result_of(record)
+        if result.backend != self.alias:
+            raise TaskResultDoesNotExist(
+                f"Job {record.id} is a task of the alias {result.backend!r}, not {self.alias!r}."
+            )
+        return result
+
+    def check(self, **_: Any) -> list[CheckMessage]:
+        """Check the alias's options, the installed apps, and that workers will find each task."""
+        return [*checks.check_alias(self.alias, self.options)]
+
+    def _existing(self, job_id: str) -> AnyTaskResult:
+        """Return the result of the job that has a key, which another alias may have enqueued."""
+        record = backends.look_up(job_id)
+        if record is None:
+            raise TaskResultDoesNotExist(job_id)
         return self._result_of(record)
 
-    def check(self, **_: Any) -> Iterator[CheckMessage]:
-        """Check the alias's options, the installed apps, and that workers will find each task."""
-        return checks.check_alias(self.alias, self.options)
-
-    def _result_of(self, record: JobRecord) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+    def _result_of(self, record: JobRecord) -> AnyTaskResult:
         kind, facts = task_types.task_type(record.type), TaskFacts.of_context(record.context)
         task = kind.task if kind else self._adopted(record.type)
         if task is None:
             raise TaskResultDoesNotExist(f"Job {record.id} is of type {record.type!r}, which is no task here.")
         alias = facts.alias or (kind.task.backend if kind else self.alias)
-        if alias != self.alias:
-            raise TaskResultDoesNotExist(f"Job {record.id} is a task of the alias {alias!r}, not {self.alias!r}.")
         return results.recorded(registry.get(record.type), task, record, facts, alias)
 
-    def _adopted(self, job_type: str) -> Task | None:  # type: ignore[type-arg, unused-ignore]
+    def _adopted(self, job_type: str) -> AnyTask | None:
         """Return the task that was made of a handler, if one was."""
         kind = registry.get(job_type) if job_type in registry.names else None
         is_task = kind is not None and task_types.is_known(kind.function)
         return self.task_class(func=kind.function, backend=self.alias) if kind and is_task else None
 
-    def _priority(self, task: Task) -> int:  # type: ignore[type-arg, unused-ignore]
+    def _priority(self, task: AnyTask) -> int:
         levels = self.job_options.levels
         if levels is None:
             return priorities.band(int(task.priority))
@@ -124,7 +133,7 @@ class JobQueueBackend(BaseTaskBackend):
             )
         return levels[task.priority]
 
-    def _draft(self, kind: JobType, task: Task, args: list[Any], kwargs: dict[str, Any]) -> Draft:  # type: ignore[type-arg, unused-ignore]
+    def _draft(self, kind: JobType, task: AnyTask, args: list[Any], kwargs: dict[str, Any]) -> Draft:
         payload = kind.signature.payload_of(tuple(args), kwargs)
         try:
             draft = kind.decide(self._options(kind, task), payload)
@@ -138,17 +147,25 @@ class JobQueueBackend(BaseTaskBackend):
         )
         return replace(draft, context=facts.within(draft.context))
 
-    def _options(self, kind: JobType, task: Task) -> Options:  # type: ignore[type-arg, unused-ignore]
+    def _options(self, kind: JobType, task: AnyTask) -> Options:
         given = {one: value for one in _SAME if (value := getattr(task, one, None)) is not None}
-        if (attempts := getattr(task, "max_attempts", None)) is not None:
-            given["max_retries"] = attempts
+        settings = self.job_options.of_task(kind.name) if isinstance(kind, task_types.TaskType) else {}
+        if "timeout" in settings:
+            given.setdefault("timeout", settings["timeout"])
+        attempts = getattr(task, "max_attempts", None)
+        if attempts is not None or "max_attempts" in settings:
+            given["max_retries"] = settings["max_attempts"] if attempts is None else attempts
         if task.run_after is not None:
             given |= {"scheduled_at": task.run_after, "delay": 0}
         return kind.options.but(queue=task.queue_name, priority=self._priority(task), **given)
 
 
-def _at(task: Task) -> Task:  # type: ignore[type-arg, unused-ignore]
+def _at(task: AnyTask) -> AnyTask:
     """Return a task whose ``run_after`` is a moment, also if a duration was given."""
-    if isinstance(task.run_after, timedelta):
-        return replace(task, run_after=results.local(SYSTEM.now()) + task.run_after)
-    return task
+    given: object = task.run_after
+    if not isinstance(given, timedelta):
+        return task
+    try:
+        return replace(task, run_after=results.local(SYSTEM.now()) + given)
+    except OverflowError as error:
+        raise InvalidTask(f"run_after is too far away: {given}.") from error

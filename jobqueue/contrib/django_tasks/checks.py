@@ -13,8 +13,6 @@ from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.policy.nearest import did_you_mean
 
 _APPS = ("jobqueue", "jobqueue.contrib.django_tasks")
-#: The paths of the tasks that every process finds, because setting up Django imports them.
-found: set[str] = set()
 
 
 def check_alias(alias: str, options: object) -> Iterator[CheckMessage]:
@@ -47,13 +45,11 @@ def _unknown_tasks(where: str, paths: dict[str, object]) -> Iterator[CheckMessag
 
 def _unfound(alias: str) -> Iterator[CheckMessage]:
     """Warn about tasks that only some processes import, such as web processes that load the URLs."""
-    if not found:
-        return
     for kind in task_types.registered():
-        if kind.name not in found and kind.task.backend == alias:
+        if kind.name in task_types.late and kind.task.backend == alias:
             module = kind.task.func.__module__
             yield Caution(
-                f"The task {kind.name!r} is defined in a module that workers do not import, so its jobs would stay "
+                f"The task {kind.name!r} is defined in a module that workers need not import, so its jobs may stay "
                 "queued.",
                 hint=f"Move it to the module tasks of an installed app, or add {module!r} to OPTIONS['modules'] of "
                 f"TASKS[{alias!r}].",

@@ -6,11 +6,11 @@ from typing import Any
 
 from jobqueue.api.handler import Handler, handler_of
 from jobqueue.contrib.django_tasks import task_types
-from jobqueue.contrib.django_tasks.tasks_api import InvalidTask, Task, task_backends
+from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask, task_backends
 from jobqueue.policy.nearest import did_you_mean
 
 
-def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> Task:  # type: ignore[type-arg, unused-ignore]
+def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> AnyTask:
     """Return a task that enqueues jobs of a handler's type. ``backend`` is an alias of this queue in ``TASKS``.
 
     Its jobs are those of the handler: with its name, its retries, its payload, and without Django's signals
@@ -22,7 +22,7 @@ def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> Tas
     )
 
 
-def as_handler(task: Task) -> Handler[..., Any, ...]:  # type: ignore[type-arg, unused-ignore]
+def as_handler(task: AnyTask) -> Handler[..., Any, ...]:
     """Return a handler that enqueues a task's jobs. Raise InvalidTask if the task isn't known to this process."""
     if not task_types.is_known(task.func):
         known = (kind.name for kind in task_types.registered())

@@ -15,7 +15,7 @@ from django.utils import timezone
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.django_tasks.arguments import TaskSignature
 from jobqueue.contrib.django_tasks.facts import TaskFacts
-from jobqueue.contrib.django_tasks.tasks_api import Task, TaskError, TaskResult, TaskResultStatus
+from jobqueue.contrib.django_tasks.tasks_api import AnyTask, AnyTaskResult, TaskError, TaskResult, TaskResultStatus
 from jobqueue.errors import JobFailed
 from jobqueue.handlers.registry import JobType
 from jobqueue.ids import moment_of
@@ -43,7 +43,7 @@ _OF_A_JOB = ("expires_at", "unique_key", "idempotency_key", "tenant", "workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobError(TaskError):
+class JobError(TaskError):  # type: ignore[misc, unused-ignore]
     """The error of an attempt. Its class is looked up among the loaded modules, because a row must not import any."""
 
     @property
@@ -58,11 +58,11 @@ class JobError(TaskError):
 
 
 def enqueued(
-    task: Task,  # type: ignore[type-arg, unused-ignore]
+    task: AnyTask,
     draft: Draft,
     alias: str,
     arguments: tuple[list[Any], dict[str, Any]],
-) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+) -> AnyTaskResult:
     """Return the result of a task that was just stored."""
     return TaskResult(
         task=task,
@@ -86,7 +86,7 @@ def running(
     facts: TaskFacts,
     arguments: tuple[list[Any], dict[str, Any]],
     former: JobRecord | None,
-) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+) -> AnyTaskResult:
     """Return the result of a task that begins to run."""
     now, history = SYSTEM.now(), former.history if former else ()
     alias = facts.alias or kind.task.backend
@@ -106,7 +106,7 @@ def running(
     )
 
 
-def recorded(kind: JobType, task: Task, record: JobRecord, facts: TaskFacts, alias: str) -> TaskResult:  # type: ignore[type-arg, unused-ignore]
+def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts, alias: str) -> AnyTaskResult:
     """Return the result of a task from its stored job."""
     args, kwargs = _arguments(kind, record, facts)
     own = {**_own(task, facts, alias), "queue_name": record.queue}
@@ -157,13 +157,13 @@ def _arguments(kind: JobType, record: JobRecord, facts: TaskFacts) -> tuple[list
     return [], record.payload if isinstance(record.payload, dict) else {}
 
 
-def _own(task: Task, facts: TaskFacts, alias: str) -> dict[str, Any]:  # type: ignore[type-arg, unused-ignore]
+def _own(task: AnyTask, facts: TaskFacts, alias: str) -> dict[str, Any]:
     """Return what a job's own facts change in its task."""
     own: dict[str, Any] = {"backend": alias, "run_after": facts.run_after}
     return {**own, "priority": facts.priority if facts.alias else task.priority}
 
 
-def _task_of(task: Task, own: dict[str, Any]) -> Task:  # type: ignore[type-arg, unused-ignore]
+def _task_of(task: AnyTask, own: dict[str, Any]) -> AnyTask:
     """Return a task with other values, unvalidated: an operator may have moved the job to any queue."""
     if all(getattr(task, name, None) == value for name, value in own.items()):
         return task

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobqueue.contrib.django_tasks.tasks_api import Task
+from jobqueue.contrib.django_tasks.tasks_api import AnyTask
 from jobqueue.policy.retry import Delay, Seconds
 
 #: The fields that belong to all jobs of a task. ``using`` doesn't change them.
@@ -15,7 +15,7 @@ OF_A_TYPE = ("backoff", "lease", "aliases")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobQueueTask(Task):  # type: ignore[type-arg, unused-ignore]
+class JobQueueTask(AnyTask):
     """A task of this backend. ``None`` means unset, so that ``OPTIONS`` or the defaults apply.
 
     ``max_attempts`` is the total number of attempts, and ``backoff`` the wait between them: seconds, or what ``@job``

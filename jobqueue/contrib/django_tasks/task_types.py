@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.apps import apps
+
 from jobqueue.contrib.django_tasks.arguments import TaskPayload, TaskSignature
 from jobqueue.contrib.django_tasks.attempt import TaskAttempt
 from jobqueue.contrib.django_tasks.options import options_of, policy_with
 from jobqueue.contrib.django_tasks.task import OF_A_TYPE
-from jobqueue.contrib.django_tasks.tasks_api import InvalidTask, Task
+from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask
 from jobqueue.errors import JobQueueError
 from jobqueue.handlers.context import Attending
 from jobqueue.handlers.job_options import aliases_of, lease_of
@@ -23,13 +25,15 @@ _OF_A_TYPE = ("max_attempts", "timeout", *OF_A_TYPE)
 
 #: The job types by function: those of tasks, and those of handlers that were made tasks.
 _types: dict[Callable[..., Any], JobType] = {}
+#: The paths that were registered after Django was set up. Other processes need not know them.
+late: set[str] = set()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskType(JobType):
     """The job type of a task."""
 
-    task: Task  # type: ignore[type-arg, unused-ignore]
+    task: AnyTask
     signature: TaskSignature
 
     def call(self, claim: Claim | Assignment, attendant: Attending | None = None) -> Any:
@@ -60,7 +64,7 @@ def registered() -> list[TaskType]:
     return [kind for kind in registry if isinstance(kind, TaskType)]
 
 
-def register(task: Task, settings: Mapping[str, Any]) -> None:  # type: ignore[type-arg, unused-ignore]
+def register(task: AnyTask, settings: Mapping[str, Any]) -> None:
     """Register the job type of a task. Raise InvalidTask, with the reason, if it can't be one."""
     if task.func in _types:
         return
@@ -70,6 +74,8 @@ def register(task: Task, settings: Mapping[str, Any]) -> None:  # type: ignore[t
     except JobQueueError as error:
         raise InvalidTask(f"The task {task.module_path} cannot be a job: {error}") from error
     _types[task.func] = made
+    if apps.ready:
+        late.add(made.name)
 
 
 def adopt(kind: JobType) -> None:
@@ -77,7 +83,7 @@ def adopt(kind: JobType) -> None:
     _types[kind.function] = kind
 
 
-def _made(task: Task, settings: Mapping[str, Any]) -> TaskType:  # type: ignore[type-arg, unused-ignore]
+def _made(task: AnyTask, settings: Mapping[str, Any]) -> TaskType:
     own = {name: value for name in _OF_A_TYPE if (value := getattr(task, name, None)) not in (None, ())}
     given, path = {**settings, **own}, task.module_path
     aliases = aliases_of(given.get("aliases", ()))
