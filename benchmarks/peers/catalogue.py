@@ -14,6 +14,7 @@ class League(StrEnum):
     RAW = "raw SQL"
     BEST = "best setting"
     SLOTS = "50 thread slots"
+    TASKS = "by django.tasks"
     INSTALLED = "as installed"
 
 
@@ -66,9 +67,7 @@ _REDIS = "redis==8.1.0"
 
 RAW = Peer(name="raw", title="raw SQL", note="the bare statements of one process, settling and claiming by 50")
 OURS = Peer(name="ours", title="jobqueue", in_django=True, note="pydantic, a key for each job enqueued alone, history")
-OUR_TASKS = Peer(
-    name="our_tasks", title="jobqueue, by django.tasks", in_django=True, note="one attempt, Django's signals and log"
-)
+OUR_TASKS = Peer(name="our_tasks", title="jobqueue", in_django=True, note="one attempt, Django's signals and log")
 OX = Peer(name="ox", title="django-ox", requirements=("django-ox==1.9.1", *_DJANGO), in_django=True)
 TASKS_DB = Peer(
     name="tasks_db",
@@ -178,7 +177,9 @@ def _our_tasks() -> Iterator[Contestant]:
     """Yield this queue as Django's tasks see it, with the slots that threads allow."""
     setting = Setting("50 threads", options={"command": {"concurrency": 50, "verbosity": 0}})
     for store in ("sqlite-normal", "sqlite-full", "postgres"):
-        yield Contestant(peer=OUR_TASKS, store=store, settings=(setting,), jobs=10_000, analysed=False)
+        yield Contestant(
+            peer=OUR_TASKS, store=store, settings=(setting,), league=League.TASKS, jobs=10_000, analysed=False
+        )
 
 
 def _several(processes: int, slots: int, kind: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.peers.catalogue import PGQUEUER, RAW, League
+from benchmarks.peers.catalogue import PGQUEUER, RAW, TASKS_DB, League
 from benchmarks.peers.standings import Pick, Standing
 from benchmarks.peers.turns import Findings
 
@@ -57,6 +57,8 @@ class Field:
         for league in (League.SLOTS, League.INSTALLED):
             for ours in self._ours(league):
                 yield from self._enqueueing(ours)
+        for tasks in self._peers(League.TASKS):
+            yield from self._as_tasks(tasks)
 
     def _against_django(self, league: League, theirs: League, store: str, goal: float) -> Iterator[Ratio]:
         """Compare with the fastest of the Django peers on the same kind of store."""
@@ -87,6 +89,13 @@ class Field:
         for peer in self._peers(theirs):
             if peer.contestant.peer.in_django and peer.contestant.store == ours.contestant.store:
                 yield from _compared("enqueue", ours, [peer], _enqueue, 1)
+
+    def _as_tasks(self, ours: Standing) -> Iterator[Ratio]:
+        """Compare with django-tasks-db, which runs the same tasks on the same store."""
+        for peer in self._peers(League.BEST):
+            if peer.contestant.peer is TASKS_DB and peer.contestant.store == ours.contestant.store:
+                yield from _compared("drain, django.tasks", ours, [peer], _drain, 20)
+                yield from _compared("enqueue, django.tasks", ours, [peer], _enqueue, 1.5)
 
     def _ours(self, league: League, store: str | None = None) -> list[Standing]:
         return [

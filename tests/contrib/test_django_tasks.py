@@ -253,7 +253,8 @@ def test_a_path_in_a_row_is_never_imported(run, queue, command):
 
 
 def test_rows_of_other_programs_harm_nothing(run, queue):
-    contexts = ['"x"', "[]", '{"task": 3}', '{"task": {"alias": 3, "args": -1, "priority": "x", "run_after": "x"}}']
+    wrong = {"alias": 3, "args": -1, "priority": "x", "run_after": "x"}
+    contexts = ['"x"', "[]", *(json.dumps({"task": facts}) for facts in (3, {"alias": "gone"}, wrong))]
     for number, context in enumerate(contexts):
         put(queue, f"{PATH}.weigh", id=f"foreign {number}", payload=json.dumps({"parcel_id": number}), context=context)
     put(queue, f"{PATH}.pack", id="bad", payload='{"args": 3}')

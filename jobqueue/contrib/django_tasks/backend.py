@@ -113,8 +113,7 @@ class JobQueueBackend(BaseTaskBackend):
         task = kind.task if kind else self._adopted(record.type)
         if task is None:
             raise TaskResultDoesNotExist(f"Job {record.id} is of type {record.type!r}, which is no task here.")
-        alias = facts.alias or (kind.task.backend if kind else self.alias)
-        return results.recorded(registry.get(record.type), task, record, facts, alias)
+        return results.recorded(registry.get(record.type), task, record, facts)
 
     def _adopted(self, job_type: str) -> AnyTask | None:
         """Return the task that was made of a handler, if one was."""

@@ -15,7 +15,14 @@ from django.utils import timezone
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.django_tasks.arguments import TaskSignature
 from jobqueue.contrib.django_tasks.facts import TaskFacts
-from jobqueue.contrib.django_tasks.tasks_api import AnyTask, AnyTaskResult, TaskError, TaskResult, TaskResultStatus
+from jobqueue.contrib.django_tasks.tasks_api import (
+    AnyTask,
+    AnyTaskResult,
+    TaskError,
+    TaskResult,
+    TaskResultStatus,
+    task_backends,
+)
 from jobqueue.errors import JobFailed
 from jobqueue.handlers.registry import JobType
 from jobqueue.ids import moment_of
@@ -57,6 +64,11 @@ class JobError(TaskError):  # type: ignore[misc, unused-ignore]
         return found
 
 
+def alias_of(task: AnyTask, facts: TaskFacts) -> str:
+    """Return the alias in ``TASKS`` that enqueued a task, or the task's own if the settings no longer have that one."""
+    return facts.alias if facts.alias in task_backends.settings else task.backend
+
+
 def enqueued(
     task: AnyTask,
     draft: Draft,
@@ -89,7 +101,7 @@ def running(
 ) -> AnyTaskResult:
     """Return the result of a task that begins to run."""
     now, history = SYSTEM.now(), former.history if former else ()
-    alias = facts.alias or kind.task.backend
+    alias = alias_of(kind.task, facts)
     return TaskResult(
         task=_task_of(kind.task, {**_own(kind.task, facts, alias), "queue_name": claim.queue}),
         id=claim.id,
@@ -106,9 +118,9 @@ def running(
     )
 
 
-def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts, alias: str) -> AnyTaskResult:
+def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts) -> AnyTaskResult:
     """Return the result of a task from its stored job."""
-    args, kwargs = _arguments(kind, record, facts)
+    (args, kwargs), alias = _arguments(kind, record, facts), alias_of(task, facts)
     own = {**_own(task, facts, alias), "queue_name": record.queue}
     own |= {name: value for name in _OF_A_JOB if (value := getattr(record, name)) is not None}
     status, has_ended = STATUSES[record.status], record.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER)
@@ -207,4 +219,7 @@ def _last_start(history: Iterable[PastAttempt]) -> datetime | None:
 
 
 def _start(one: PastAttempt) -> datetime:
-    return one.ended_at - (one.duration or timedelta(0))
+    try:
+        return one.ended_at - (one.duration or timedelta(0))
+    except OverflowError:  # another program may have written any duration
+        return one.ended_at
