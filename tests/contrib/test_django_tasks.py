@@ -105,6 +105,20 @@ def test_async_tasks_are_enqueued_and_run(run):
     assert result.return_value == [3]
 
 
+def test_receivers_use_the_database_and_set_context_variables_for_a_coroutine(run, told):
+    def receive(task_result, **_):
+        tasks.DESK.set(get(task_result.id).status)
+
+    task_started.connect(receive)
+    try:
+        result = tasks.look_at_desk.enqueue()
+        run()
+    finally:
+        task_started.disconnect(receive)
+    result.refresh()
+    assert result.return_value == "in_progress"
+
+
 @ON_SQLITE
 @pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((1, [2]), {}), ((1,), {"args": 2, "kwargs": {"a": None}})])
 def test_arguments_of_every_kind_arrive(run, args, kwargs):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
+from django.dispatch import Signal
 
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
@@ -50,23 +51,36 @@ class TaskAttempt:
 
     def run(self) -> Any:
         """Call a function, and return its result as JSON data."""
-        result = self._begin(self._former())
+        result = self._result(self._former())
+        self._send(task_started, result)
         try:
             value = self._checked(self._kind.function(*self._arguments(result), **self._kwargs))
         except BaseException as error:
-            self._fail(result, error)
+            if self._has_failed(result, error):
+                self._send(task_finished, result)  # within the except, so that receivers find the exception
             raise
-        return self._succeed(result, value)
+        self._send(task_finished, self._succeeded(result, value))
+        return value
 
     async def run_async(self) -> Any:
         """Await a coroutine function, and return its result as JSON data."""
-        result = self._begin(await sync_to_async(self._former)())
+        result = self._result(await sync_to_async(self._former)() if self._claim.attempt > 1 else None)
+        await self._asend(task_started, result)
         try:
             value = self._checked(await self._kind.function(*self._arguments(result), **self._kwargs))
         except BaseException as error:
-            self._fail(result, error)
+            if self._has_failed(result, error):
+                await self._asend(task_finished, result)
             raise
-        return self._succeed(result, value)
+        await self._asend(task_finished, self._succeeded(result, value))
+        return value
+
+    def _send(self, signal: Signal, result: AnyTaskResult) -> None:
+        signal.send_robust(sender=type(task_backends[result.backend]), task_result=result)
+
+    async def _asend(self, signal: Signal, result: AnyTaskResult) -> None:
+        """Send a signal to receivers that may use the database, which they cannot in a coroutine."""
+        await signal.asend_robust(sender=type(task_backends[result.backend]), task_result=result)
 
     def _former(self) -> JobRecord | None:
         """Read the job with its earlier attempts, if it had any. Without them the task runs all the same."""
@@ -77,10 +91,8 @@ class TaskAttempt:
         except DatabaseError:
             return None
 
-    def _begin(self, former: JobRecord | None) -> AnyTaskResult:
-        result = results.running(self._kind, self._claim, self._facts, (self._args, self._kwargs), former)
-        task_started.send_robust(sender=self._sender(result), task_result=result)
-        return result
+    def _result(self, former: JobRecord | None) -> AnyTaskResult:
+        return results.running(self._kind, self._claim, self._facts, (self._args, self._kwargs), former)
 
     def _arguments(self, result: AnyTaskResult) -> list[Any]:
         if self._kind.task.takes_context:
@@ -93,21 +105,22 @@ class TaskAttempt:
         self._kind.result.dump(normal)
         return normal
 
-    def _succeed(self, result: AnyTaskResult, value: Any) -> Any:
+    def _succeeded(self, result: AnyTaskResult, value: Any) -> AnyTaskResult:
         object.__setattr__(result, "_return_value", value)
-        self._finish(result, TaskResultStatus.SUCCESSFUL)
-        return value
+        return self._ended(result, TaskResultStatus.SUCCESSFUL)
 
-    def _fail(self, result: AnyTaskResult, error: BaseException) -> None:
-        """Send ``task_finished`` within the ``except``, so that receivers find the exception, unless it runs again."""
-        if self._is_final(error):
-            result.errors.append(results.error_of(error))
-            self._finish(result, TaskResultStatus.FAILED)
+    def _has_failed(self, result: AnyTaskResult, error: BaseException) -> bool:
+        """Note an error in the result if the task won't run again. Return whether that is so."""
+        if not self._is_final(error):
+            return False
+        result.errors.append(results.error_of(error))
+        self._ended(result, TaskResultStatus.FAILED)
+        return True
 
-    def _finish(self, result: AnyTaskResult, status: TaskResultStatus) -> None:
+    def _ended(self, result: AnyTaskResult, status: TaskResultStatus) -> AnyTaskResult:
         object.__setattr__(result, "status", status)
         object.__setattr__(result, "finished_at", results.local(SYSTEM.now()))
-        task_finished.send_robust(sender=self._sender(result), task_result=result)
+        return result
 
     def _is_final(self, error: BaseException) -> bool:
         """Return whether the task won't run again after an error, by the rules that settle the job."""
@@ -119,6 +132,3 @@ class TaskAttempt:
             return False
         decision = decide(replace(self._kind.policy, delay=_NO_WAIT), count, error, rng=_DICE)
         return isinstance(decision, (Dead, Stopped))
-
-    def _sender(self, result: AnyTaskResult) -> type:
-        return type(task_backends[result.backend])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from typing import Any
 
 import django
@@ -13,6 +14,7 @@ else:
     from django_tasks import task
 
 TOLD: list[Any] = []
+DESK = ContextVar("desk", default="")
 
 
 @task
@@ -53,3 +55,8 @@ def forget():
 @task
 def crash():
     os._exit(3)
+
+
+@task
+async def look_at_desk():
+    return DESK.get()
