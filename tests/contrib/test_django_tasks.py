@@ -17,7 +17,7 @@ if not project.HAS_TASKS:
 
 from jobqueue import Fixed, backends, control, enqueue, get
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.django_tasks import JobQueueBackend, as_handler, as_task, task_types
+from jobqueue.contrib.django_tasks import JobQueueBackend, JobQueueTask, as_handler, as_task, task_types
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.contrib.django_tasks.priorities import band, levels
 from jobqueue.contrib.django_tasks.tasks_api import (
@@ -232,7 +232,11 @@ WRONG = {
     "no attempt": (lambda: tasks.weigh.using(max_attempts=0).enqueue(1), InvalidTask, "max_retries"),
     "an option of the type": (lambda: tasks.weigh.using(lease=3), TypeError, "belongs to all jobs"),
     "an unknown option": (lambda: tasks.weigh.using(colour="red"), TypeError, "colour"),
-    "no function of a module": (lambda: task_backends["default"].task_class(func=lambda: None), InvalidTask, "module"),
+    "no function of a module": (
+        lambda: JobQueueTask.of_function(lambda: None, "default", "default"),
+        InvalidTask,
+        "module",
+    ),
 }
 
 

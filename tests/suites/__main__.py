@@ -46,7 +46,7 @@ class Report(unittest.TextTestResult):
             self._fail(test, err)
 
     def _fail(self, test, err):
-        self.outcomes[_name(test)] = f"{err[0].__name__}: {err[1]}".splitlines()[0][:120]
+        self.outcomes[_name(test)] = f"{err[0].__name__}: {err[1]}".splitlines()[0][:200]
 
 
 def _name(test):
@@ -65,6 +65,7 @@ def main(folder):
     setup_test_environment()
     setup_databases(verbosity=0, interactive=False)
     suite = _tests_in(folder)
+    import_module("jobqueue.contrib.django_tasks.task_types").late.clear()  # as if their app were installed
     report = unittest.TextTestRunner(stream=StringIO(), resultclass=Report).run(suite)
     return _say(report.outcomes)
 
@@ -86,7 +87,10 @@ def _replace_backends(handler):
 
 def _tests_in(folder):
     """Load the tests of a package that lies in a folder of any place, with access to the database."""
-    names = sorted(path.relative_to(folder).with_suffix("").parts for path in folder.rglob("test_*.py"))
+    found = [*folder.rglob("test_*.py"), *folder.glob("tests.py")]
+    names = sorted(path.relative_to(folder).with_suffix("").parts for path in found)
+    if (folder / "tests.py").exists():  # those of django-tasks-db, which import its models
+        import_module("tests.suites.tasks_db").install()
     if folder.name == "tests":  # the name of our own package
         sys.modules["tests"].__path__.insert(0, str(folder))
     sys.path.insert(0, str(folder.parent))

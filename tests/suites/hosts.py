@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -18,12 +19,16 @@ from jobqueue.worker.executor.attempt import Outcome, Running, perform, perform_
 REPLACED = {"DummyBackend": "tests.suites.hosts.StoringHost", "ImmediateBackend": "tests.suites.hosts.DrainingHost"}
 
 
-def drain() -> None:
-    """Run what is due in this thread, and store what became of it."""
+def drain(limit: int | None = None, queues: frozenset[str] | None = None) -> None:
+    """Run what is due in this thread, at most ``limit`` jobs, and store what became of it."""
     backend = backends.current()
-    request = ClaimRequest(limit=10, types=registry.names, lease=timedelta(seconds=60))
+    request = ClaimRequest(limit=limit or 10, types=registry.names, queues=queues, lease=timedelta(seconds=60))
     settlements: tuple[Any, ...] = ()
-    while (cycle := backend.cycle("host", settlements, request)).claims:
+    rounds = count() if limit is None else range(1)
+    for _ in rounds:
+        cycle = backend.cycle("host", settlements, request)
+        if not cycle.claims:
+            break
         outcomes = [_outcome(Running(_assignment(claim), lambda *_: None)) for claim in cycle.claims]
         settlements = tuple(one.settlement for one in outcomes if one.settlement)
     backend.cycle("host", settlements)

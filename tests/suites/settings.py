@@ -8,6 +8,7 @@ import django
 
 SECRET_KEY = "for tests"
 USE_TZ = True
+ROOT_URLCONF = "tests.urls"  # of django-tasks
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 TASKS = {"default": {"BACKEND": "jobqueue.contrib.django_tasks.JobQueueBackend", "QUEUES": []}}

@@ -79,8 +79,8 @@ class TaskAttempt:
         signal.send_robust(sender=type(task_backends[result.backend]), task_result=result)
 
     async def _asend(self, signal: Signal, result: AnyTaskResult) -> None:
-        """Send a signal to receivers that may use the database, which they cannot in a coroutine."""
-        await signal.asend_robust(sender=type(task_backends[result.backend]), task_result=result)
+        """Send a signal from a thread, where receivers may use the database. Their context variables come back."""
+        await sync_to_async(self._send)(signal, result)
 
     def _former(self) -> JobRecord | None:
         """Read the job with its earlier attempts, if it had any. Without them the task runs all the same."""

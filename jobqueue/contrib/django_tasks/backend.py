@@ -119,7 +119,7 @@ class JobQueueBackend(BaseTaskBackend):
         """Return the task that was made of a handler, if one was."""
         kind = registry.get(job_type) if job_type in registry.names else None
         is_task = kind is not None and task_types.is_known(kind.function)
-        return self.task_class(func=kind.function, backend=self.alias) if kind and is_task else None
+        return JobQueueTask.of_function(kind.function, self.alias, kind.options.queue) if kind and is_task else None
 
     def _priority(self, task: AnyTask) -> int:
         levels = self.job_options.levels

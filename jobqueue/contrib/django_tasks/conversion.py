@@ -6,7 +6,8 @@ from typing import Any
 
 from jobqueue.api.handler import Handler, handler_of
 from jobqueue.contrib.django_tasks import task_types
-from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask, task_backends
+from jobqueue.contrib.django_tasks.task import JobQueueTask
+from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask
 from jobqueue.policy.nearest import did_you_mean
 
 
@@ -17,9 +18,7 @@ def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> Any
     ``task_started`` and ``task_finished``.
     """
     task_types.adopt(handler.job_type)
-    return task_backends[backend].task_class(
-        func=handler.job_type.function, backend=backend, queue_name=handler.options.queue
-    )
+    return JobQueueTask.of_function(handler.job_type.function, backend, handler.options.queue)
 
 
 def as_handler(task: AnyTask) -> Handler[..., Any, ...]:

@@ -107,7 +107,7 @@ def running(
         id=claim.id,
         status=TaskResultStatus.RUNNING,
         enqueued_at=_shown(moment_of(claim.id), former.created_at if former else None),
-        started_at=_shown(_first_start(history), now),
+        started_at=_shown(_first_start(_before(history, claim.attempt)), now),
         finished_at=None,
         last_attempted_at=local(now),
         args=arguments[0],
@@ -124,7 +124,7 @@ def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts) 
     own = {**_own(task, facts, alias), "queue_name": record.queue}
     own |= {name: value for name in _OF_A_JOB if (value := getattr(record, name)) is not None}
     status, has_ended = STATUSES[record.status], record.status in (JobStatus.FAILED, JobStatus.DEAD_LETTER)
-    errors = _errors(record.history)
+    errors, earlier = _errors(record.history), _first_start(_before(record.history, record.attempts))
     if has_ended and not errors:
         errors = [JobError(exception_class_path=_ERROR, traceback=record.error or record.end_reason or "")]
     made = TaskResult(
@@ -132,7 +132,9 @@ def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts) 
         id=record.id,
         status=status,
         enqueued_at=_shown(moment_of(record.id), record.created_at),
-        started_at=_shown(_first_start(record.history), record.started_at),
+        started_at=_shown(
+            _first_start(_before(record.history, record.attempts)), record.started_at, _last_start(record.history)
+        ),
         finished_at=_shown(record.completed_at),
         last_attempted_at=_shown(record.started_at, _last_start(record.history)),
         args=args,
@@ -208,6 +210,11 @@ def _workers(history: Iterable[PastAttempt], attempts: int, owner: str | None) -
     if owner:
         known[count] = owner
     return [known.get(number, NOT_RECORDED) for number in range(1, count + 1)]
+
+
+def _before(history: Iterable[PastAttempt], attempt: int) -> list[PastAttempt]:
+    """Return the attempts before one whose start the job still has. It loses that when it goes back to its queue."""
+    return [one for one in history if one.attempt < attempt]
 
 
 def _first_start(history: Iterable[PastAttempt]) -> datetime | None:

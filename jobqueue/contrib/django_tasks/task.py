@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,6 +32,11 @@ class JobQueueTask(AnyTask):
     idempotency_key: str | None = None
     tenant: str | None = None
     workspace: str | None = None
+
+    @classmethod
+    def of_function(cls, function: Callable[..., Any], backend: str, queue_name: str) -> JobQueueTask:
+        """Return a task of a handler's function, with Django's defaults, which Django 6.0 wants to be given."""
+        return cls(func=function, backend=backend, queue_name=queue_name, priority=0, run_after=None)
 
     def using(
         self,
