@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import unittest
+from collections import Counter
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -27,6 +28,7 @@ class Report(unittest.TextTestResult):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.outcomes = {}
+        self.skipped_here = {}
 
     def startTest(self, test):  # noqa: N802 - unittest's name
         super().startTest(test)
@@ -44,6 +46,10 @@ class Report(unittest.TextTestResult):
         super().addSubTest(test, subtest, err)
         if err is not None:
             self._fail(test, err)
+
+    def addSkip(self, test, reason):  # noqa: N802
+        super().addSkip(test, reason)
+        self.skipped_here[_name(test)] = reason
 
     def _fail(self, test, err):
         self.outcomes[_name(test)] = f"{err[0].__name__}: {err[1]}".splitlines()[0][:200]
@@ -67,7 +73,7 @@ def main(folder):
     suite = _tests_in(folder)
     import_module("jobqueue.contrib.django_tasks.task_types").late.clear()  # as if their app were installed
     report = unittest.TextTestRunner(stream=StringIO(), resultclass=Report).run(suite)
-    return _say(report.outcomes)
+    return _say(report.outcomes, report.skipped_here)
 
 
 def _replace_backends(handler):
@@ -104,21 +110,22 @@ def _tests_in(folder):
     return suite
 
 
-def _say(outcomes):
-    from tests.suites.excused import REASONS
-
-    unexplained = 0
+def _say(outcomes, skipped):
+    """Print a line for each test and the totals, and return the exit code."""
+    reason_for = import_module("tests.suites.excused").reason_for
+    totals = Counter()
     for name, error in outcomes.items():
-        if not error:
-            print(f"passes         {name}")  # noqa: T201
-        elif name in REASONS:
-            print(f"cannot apply   {name}: {REASONS[name]}")  # noqa: T201
+        if name in skipped:
+            word, why = "skips itself", skipped[name]
+        elif not error:
+            word, why = "passes", ""
         else:
-            unexplained += 1
-            print(f"FAILS          {name}: {error}")  # noqa: T201
-    passed = sum(not error for error in outcomes.values())
-    print(f"{passed} pass, {len(outcomes) - passed - unexplained} cannot apply, {unexplained} fail")  # noqa: T201
-    return int(unexplained > 0)
+            reason = reason_for(name)
+            word, why = ("cannot apply", reason) if reason else ("FAILS", error)
+        totals[word] += 1
+        print(f"{word:14} {name}{': ' if why else ''}{why}")  # noqa: T201
+    print(", ".join(f"{count} {word}" for word, count in sorted(totals.items())))  # noqa: T201
+    return int(totals["FAILS"] > 0)
 
 
 if __name__ == "__main__":

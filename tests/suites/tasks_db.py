@@ -8,7 +8,10 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from types import ModuleType, SimpleNamespace
 
-from django.core.management import BaseCommand, get_commands
+from django.conf import settings
+from django.core import management
+from django.core.management import BaseCommand
+from django.core.signals import setting_changed
 from django.db import models, transaction
 from django.db.models import Q
 from django.test import SimpleTestCase, TransactionTestCase
@@ -89,7 +92,10 @@ def install():
     for name in ("django_tasks_db.management", "django_tasks_db.management.commands"):
         _module(name)
     _module("django_tasks_db.management.commands.prune_db_task_results", logger=logging.getLogger("django_tasks_db"))
-    get_commands()["db_worker"] = Worker()
+    known = management.get_commands
+    management.get_commands = lambda: {**known(), "db_worker": Worker()}
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": ["default", "queue-1"]}}
+    setting_changed.send(None, setting="TASKS", value=settings.TASKS, enter=True)
     for case in (SimpleTestCase, TransactionTestCase):
         case.assertNumQueries = lambda *_, **__: nullcontext()
 

@@ -132,9 +132,7 @@ def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts) 
         id=record.id,
         status=status,
         enqueued_at=_shown(moment_of(record.id), record.created_at),
-        started_at=_shown(
-            _first_start(_before(record.history, record.attempts)), record.started_at, _last_start(record.history)
-        ),
+        started_at=_shown(earlier, record.started_at, _last_start(record.history)),
         finished_at=_shown(record.completed_at),
         last_attempted_at=_shown(record.started_at, _last_start(record.history)),
         args=args,
