@@ -91,6 +91,9 @@ def _is_links(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(label) and not obstacle(url) for label, url in value.items())
 
 
+#: The values of TESTING: jobs are only stored, run when their transaction commits, or run by ``enqueue`` itself.
+TESTING = (None, "store", "inline", "immediate")
+
 SETTINGS: dict[str, Setting] = {
     # The entry of DATABASES that holds the queue. Only the application's own database shares transactions with it.
     "DATABASE": Setting("default", _is_text, "the alias of an entry in DATABASES"),
@@ -133,6 +136,8 @@ SETTINGS: dict[str, Setting] = {
     "MAX_DEAD_LETTERS": Setting(100, _is_count, "a whole number from 1 to 1,000,000"),
     # The folder of the wake-up sockets for SQLite. None: a private folder in the system's runtime directory.
     "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of an existing folder"),
+    # What happens to new jobs in tests. None: workers run them, as everywhere else.
+    "TESTING": Setting(None, lambda value: value in TESTING, "None, 'store', 'inline' or 'immediate'"),
     # The rest is for the apps of jobqueue.contrib.
     #
     # The folder that file jobs cannot leave. None: every file job is refused.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from django.db import connections
 
 from jobqueue import backends, conf
+from jobqueue.api import watch
 from jobqueue.api.receipts import Receipt
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
@@ -26,6 +27,8 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
     created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
     if created:
         backend.on_commit(lambda: _announce(backend, created, began))
+        if (watching := watch.current()) is not None:
+            watching(backend)
     return [Receipt(one.id, one.outcome, one.payload_differs) for one in receipts]
 
 

@@ -20,11 +20,25 @@ class VirtualClock:
     def monotonic(self) -> float:
         return self._seconds
 
-    def advance(self, length: timedelta | float) -> None:
-        """Let time pass."""
+    def advance(
+        self,
+        length: timedelta | float = 0.0,
+        *,
+        weeks: float = 0.0,
+        days: float = 0.0,
+        hours: float = 0.0,
+        minutes: float = 0.0,
+        seconds: float = 0.0,
+    ) -> object:
+        """Let time pass: a timedelta or seconds, or lengths by name, as in ``advance(minutes=10)``."""
         step = length if isinstance(length, timedelta) else timedelta(seconds=length)
+        step += timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+        return self._pass(step)
+
+    def _pass(self, step: timedelta) -> object:
         self._now += step
         self._seconds += step.total_seconds()
+        return None
 
     def step_back(self, length: timedelta) -> None:
         """Set the wall clock back, as an administrator may. The monotonic clock is unchanged."""

@@ -148,7 +148,7 @@ def begin() -> None:
     A process that loads the application for those it will fork keeps no worker; the forked processes do.
     """
     conf.refuse_unknown_keys()  # a misspelt EMBEDED would silently start nothing
-    if not conf.get("EMBEDDED") or not _is_served_here() or _Role.keeper is not None:
+    if not conf.get("EMBEDDED") or conf.get("TESTING") or not _is_served_here() or _Role.keeper is not None:
         return
     conf.get("RUNTIME_DIR")  # raises here, where the error is seen, instead of in the keeper's thread
     if not _is_preloading():

@@ -1,7 +1,7 @@
 """The contract of ``backends.base``, as tests that any backend can run.
 
-Subclass ``BackendContract`` in a test module of yours, and give it a fixture ``make_backend`` that returns a function.
-The function takes a clock, or ``None``, and returns an empty backend.
+Run ``pytest --jobqueue-backend dotted.path``. Or subclass ``BackendContract`` in a test module of yours, and give it a
+fixture ``make_backend`` that returns a function. The function takes a clock, or ``None``, and returns an empty backend.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.storing import StorageContract
 from jobqueue.testing.contract.waking import WakeContract
 from jobqueue.testing.contract.watching import WatchContract
+
+#: Grows with each release that asks more of a backend, or asks something else.
+VERSION = 1
 
 
 class BackendContract(
@@ -48,4 +51,4 @@ class BackendContract(
     """All promises of a backend."""
 
 
-__all__ = ["BackendContract"]
+__all__ = ["VERSION", "BackendContract"]

@@ -131,12 +131,7 @@ class Running:
 def perform(running: Running) -> Outcome:
     """Run a handler to its end, and return the outcome."""
     try:
-        kind = running.kind = registry.get(running.assignment.type)
-        with _surroundings(running.assignment.context):
-            if kind.atomic:
-                return _in_transaction(kind, running)
-            running.is_at_work = True
-            return Outcome(running.completed(kind, _called(kind, running)))
+        return run(running)
     except BaseException as error:  # SystemExit ends this attempt, not the worker
         return settle_failure(running, error)
 
@@ -144,12 +139,27 @@ def perform(running: Running) -> Outcome:
 async def perform_async(running: Running) -> Outcome:
     """Run a coroutine handler to its end, and return the outcome."""
     try:
-        kind = running.kind = registry.get(running.assignment.type)
-        with _surroundings(running.assignment.context):
-            running.is_at_work = True
-            return Outcome(running.completed(kind, await _awaited(kind, running)))
+        return await run_async(running)
     except BaseException as error:
         return settle_failure(running, error)
+
+
+def run(running: Running) -> Outcome:
+    """Run a handler, and return the outcome of its completion, or raise the handler's error."""
+    kind = running.kind = registry.get(running.assignment.type)
+    with _surroundings(running.assignment.context):
+        if kind.atomic:
+            return _in_transaction(kind, running)
+        running.is_at_work = True
+        return Outcome(running.completed(kind, _called(kind, running)))
+
+
+async def run_async(running: Running) -> Outcome:
+    """Run a coroutine handler, and return the outcome of its completion, or raise the handler's error."""
+    kind = running.kind = registry.get(running.assignment.type)
+    with _surroundings(running.assignment.context):
+        running.is_at_work = True
+        return Outcome(running.completed(kind, await _awaited(kind, running)))
 
 
 def _called(kind: JobType, running: Running) -> Any:

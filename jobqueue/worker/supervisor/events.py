@@ -14,7 +14,7 @@ from jobqueue.worker.protocol.wire import Word
 from jobqueue.worker.supervisor.claims import HeldClaim
 from jobqueue.worker.supervisor.executors import Executors
 
-_KINDS = {
+KINDS = {
     Move.COMPLETE: EventKind.COMPLETED,
     Move.RETRY: EventKind.RETRIED,
     Move.SNOOZE: EventKind.SNOOZED,
@@ -69,7 +69,7 @@ class Events:
     def stored(self, held: HeldClaim, settlement: Settlement) -> Event:
         """Return the event of a settlement that was stored."""
         failure = settlement.failure
-        return self._event(_KINDS[settlement.move], held)._replace(
+        return self._event(KINDS[settlement.move], held)._replace(
             duration=SYSTEM.monotonic() - held.since,
             delay=in_seconds(settlement.delay),
             reason=settlement.end_reason or (failure.ending if failure else ""),
@@ -97,7 +97,7 @@ class Events:
 
     def swept(self, settlement: Settlement, job_type: str, reason: str = "lease lost") -> Event:
         """Return the event of a claim that lost its worker, whichever that was."""
-        return Event(_KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason=reason)
+        return Event(KINDS[settlement.move], settlement.id, job_type, worker=settlement.owner, reason=reason)
 
     def followed(self, several: Sequence[Followed]) -> list[Event]:
         """Return the events of follow-up jobs: the stored ones, and those whose key belongs to another type's job."""

@@ -1,0 +1,279 @@
+"""Backends that each break one promise, derived from the one in memory; ``BROKEN`` says which test must notice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from jobqueue.backends.memory import MemoryBackend
+from jobqueue.backends.memory.drafts import MemoryDrafts
+from jobqueue.backends.memory.errors import MemoryErrorReader
+from jobqueue.backends.memory.jobs import MemoryJobReader
+from jobqueue.backends.memory.metrics import MemoryMetrics
+from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.backends.memory.workers import MemoryWorkerRegistry
+from jobqueue.records import Cycle, Extension, Handled, Sweep
+from jobqueue.states import JobStatus, Move
+
+
+class Toy(MemoryBackend):
+    """A backend of a third party, which keeps a journal of what was enqueued. It keeps every promise."""
+
+    contract_version = 1
+
+    def __init__(self, alias="", clock=None):
+        super().__init__(alias, clock)
+        self.journal = []
+
+    def enqueue(self, drafts):
+        receipts = super().enqueue(drafts)
+        self.journal += [receipt.id for receipt in receipts if receipt.created]
+        return receipts
+
+
+def with_part(name, kind):
+    """Make a backend of which one port is of another class."""
+
+    class Broken(MemoryBackend):
+        def __init__(self, alias="", clock=None):
+            super().__init__(alias, clock)
+            setattr(self, name, kind(self._tables))
+
+    return Broken
+
+
+class HalfStored(MemoryBackend):
+    """Stores drafts one by one, so that an error leaves the first ones."""
+
+    def enqueue(self, drafts):
+        return [self._drafts.admit(draft) for draft in drafts]
+
+
+class DoubleKeys(MemoryBackend):
+    """Stores a second job for a taken key."""
+
+    def enqueue(self, drafts):
+        return super().enqueue([replace(draft, idempotency_key=None, unique_key=None) for draft in drafts])
+
+
+class EagerCallbacks(MemoryBackend):
+    """Calls back at once instead of after the commit."""
+
+    def on_commit(self, callback):
+        callback()
+
+
+class TooMany(MemoryBackend):
+    """Claims one job more than requested."""
+
+    def cycle(self, owner, settlements=(), request=None):
+        return super().cycle(owner, settlements, request and replace(request, limit=request.limit + 1))
+
+
+class AnyOrder(MemoryBackend):
+    """Claims the newest job first."""
+
+    def _ready(self, request):
+        return super()._ready(request)[::-1]
+
+
+class DeafToPauses(MemoryBackend):
+    """Claims jobs of paused queues."""
+
+    def _ready(self, request):
+        pauses, self._tables.pauses = self._tables.pauses, {}
+        try:
+            return super()._ready(request)
+        finally:
+            self._tables.pauses = pauses
+
+
+class EveryQueue(MemoryBackend):
+    """Claims jobs of queues that were not requested."""
+
+    def _ready(self, request):
+        return super()._ready(replace(request, queues=None))
+
+
+class TooEarly(MemoryBackend):
+    """Claims jobs before they are due."""
+
+    def _ready(self, request):
+        queued = [row for row in self._tables.jobs.values() if row.status is JobStatus.QUEUED]
+        early = [row for row in queued if row.scheduled_at > self._tables.now() and row.type in request.types]
+        return super()._ready(request) or early
+
+
+class NoDueTime(MemoryBackend):
+    """Doesn't say when the next job is due."""
+
+    def _next_due(self):
+        return None
+
+
+class Immortal(MemoryBackend):
+    """Claims jobs past their expiry."""
+
+    def _lapse(self, row):
+        return False
+
+
+class NoFence(MemoryBackend):
+    """Stores settlements of claims that are no longer held."""
+
+    def _held(self, claim):
+        row = self._tables.jobs.get(claim.id)
+        return row if row is not None and row.status is JobStatus.IN_PROGRESS else None
+
+
+class SilentRefusals(MemoryBackend):
+    """Doesn't tell which settlements it refused."""
+
+    def cycle(self, owner, settlements=(), request=None):
+        return replace(super().cycle(owner, settlements, request), refused=())
+
+
+class FollowUpsOfFailures(MemoryBackend):
+    """Stores the follow-up jobs of attempts that did not complete."""
+
+    def _settle_all(self, offers):
+        settled = super()._settle_all(offers)
+        late = [child for one in offers if one.move is not Move.COMPLETE for child in one.children]
+        return settled._replace(followed=(*settled.followed, *map(self._follow, late)))
+
+
+class OrphanFollowUps(MemoryBackend):
+    """Forgets follow-up jobs."""
+
+    def _settle_all(self, offers):
+        return super()._settle_all([one._replace(children=()) for one in offers])
+
+
+class NoRenewal(MemoryBackend):
+    """Says that it renewed leases, and doesn't."""
+
+    def extend(self, claims, lease):
+        return self.review(claims)
+
+
+class EarlySweep(MemoryBackend):
+    """Ends leases a minute before they expire."""
+
+    def sweep(self, judge, limit=500):
+        clock, now = self._tables.now, self._tables.now() + timedelta(minutes=1)
+        self._tables.now = lambda: now
+        try:
+            return super().sweep(judge, limit)
+        finally:
+            self._tables.now = clock
+
+
+class NoSweep(MemoryBackend):
+    """Never ends a lease."""
+
+    def sweep(self, judge, limit=500):
+        return Sweep()
+
+
+class EndlessSweep(MemoryBackend):
+    """Ends more leases in one sweep than it may."""
+
+    def sweep(self, judge, limit=500):
+        return super().sweep(judge, 500)
+
+
+class UnseenLoss(MemoryBackend):
+    """Doesn't say that a claim is lost."""
+
+    def review(self, claims):
+        return Extension(cancelled=super().review(claims).cancelled)
+
+
+class Unwakeable(MemoryBackend):
+    """Wakes nobody."""
+
+    def wake(self, age=0.0):
+        return None
+
+
+class FreePurge(MemoryOperator):
+    """Purges running jobs."""
+
+    def _purge(self, row):
+        self._tables.delete(row.id)
+
+
+class LostCancel(MemoryOperator):
+    """Says that it cancelled jobs, and doesn't."""
+
+    def cancel(self, ids):
+        return Handled(done=tuple(ids))
+
+
+class FreeAmendment(MemoryOperator):
+    """Amends jobs that are no longer queued."""
+
+    def amend(self, ids, amendment):
+        for one in ids:
+            if one in self._tables.jobs and amendment.priority is not None:
+                self._tables.change(one, priority=amendment.priority)
+        return super().amend(ids, amendment)
+
+
+class Unfiltered(MemoryJobReader):
+    """Finds all jobs, whatever was asked for."""
+
+    def find(self, wanted, limit, after_id=None, newest_first=False):
+        return super().find(type(wanted)(), limit, after_id, newest_first)
+
+
+class Forgetful(MemoryWorkerRegistry):
+    """Keeps no workers."""
+
+    def enlist(self, worker):
+        return None
+
+
+class LateRollback(MemoryTables):
+    """Rolls nothing back."""
+
+    def atomic(self):
+        return self.lock
+
+
+class Rollbackless(MemoryBackend):
+    """Keeps what was written in a transaction that rolled back."""
+
+    tables_class = LateRollback
+
+
+#: Each broken backend, the class of the contract that must notice, and a test of it.
+BROKEN = [
+    (HalfStored, "EnqueueContract", "all_or_none"),
+    (DoubleKeys, "EnqueueContract", "key"),
+    (EagerCallbacks, "EnqueueContract", "commit"),
+    (Rollbackless, "EnqueueContract", "roll"),
+    (TooMany, "ClaimContract", "limit"),
+    (AnyOrder, "ClaimContract", "priority"),
+    (DeafToPauses, "ClaimContract", "pause"),
+    (EveryQueue, "ClaimContract", "queue"),
+    (TooEarly, "ClaimContract", "due"),
+    (NoDueTime, "ClaimContract", "due"),
+    (Immortal, "ClaimContract", "expir"),
+    (NoFence, "SettleContract", ""),
+    (SilentRefusals, "SettleContract", ""),
+    (FollowUpsOfFailures, "FollowContract", ""),
+    (OrphanFollowUps, "FollowContract", ""),
+    (NoRenewal, "LeaseContract", ""),
+    (EarlySweep, "LeaseContract", ""),
+    (NoSweep, "LeaseContract", ""),
+    (EndlessSweep, "LeaseContract", ""),
+    (UnseenLoss, "WatchContract", ""),
+    (Unwakeable, "WakeContract", ""),
+    (with_part("operator", FreePurge), "OperatorContract", ""),
+    (with_part("operator", LostCancel), "OperatorContract", ""),
+    (with_part("operator", FreeAmendment), "AmendContract", ""),
+    (with_part("jobs", Unfiltered), "FindContract", ""),
+    (with_part("workers", Forgetful), "RegisterContract", ""),
+]
