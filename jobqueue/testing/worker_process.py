@@ -21,7 +21,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobQueueError
 
 #: The settings of the worker, and the environment variable that they read.
-_SETTINGS = "jobqueue.testing.worker_settings"
+_SETTINGS = "jobqueue.worker.settings_in_test"
 _GIVEN = "JOBQUEUE_TESTING_SETTINGS"
 #: How long a worker may take to start, and to stop, on a busy machine.
 _PATIENCE = 30.0
@@ -43,7 +43,7 @@ class WorkerProcess:
         environment = os.environ | _environment()
         command = ["jobqueue", "worker", "--stop-at-eof", "--skip-checks", "-v", "2", *self._options]
         with self._log.open("wb") as output:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 - the words of its command are ours
                 [sys.executable, "-m", "django", *command],
                 stdin=subprocess.PIPE,
                 stdout=output,

@@ -1,10 +1,14 @@
-"""Tests of the chores with a real worker on both databases and a local AWS, each run twice."""
+"""Tests of the chores and a local AWS, each run twice: with a real worker, and inside the transaction of a test."""
 
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
 
 from example_project.chores.jobs import (
     BATCH,
@@ -18,6 +22,7 @@ from example_project.chores.jobs import (
 from example_project.chores.models import Embedding, Memory
 from example_project.chores.vectors import NoWords, embed, similarity
 from jobqueue import JobContext
+from jobqueue.testing import drain
 
 pytestmark = pytest.mark.timeout(180)
 PROMPT = "The lamp must be green. It is nice."
@@ -80,57 +85,120 @@ def aws():
     server.stop()
 
 
-def run(site, aws, code):
-    said = site.manage("shell", "-v", "0", "-c", code)
-    site.manage("runworker", "--drain", "--skip-checks", "-v", "0", **aws.environment)
-    return said
+class WithWorker:
+    """A project in processes of its own."""
+
+    def __init__(self, site, aws):
+        self.environment = aws.environment
+        self.site = site
+        self.network = site.network
+        self.rows = site.rows
+
+    def run(self, code):
+        said = self.site.manage("shell", "-v", "0", "-c", code)
+        self.site.manage("runworker", "--drain", "--skip-checks", "-v", "0", **self.environment)
+        return said
 
 
-def result_of(site, kind):
+class InTest:
+    """The same project in this process, whose transaction is rolled back."""
+
+    def __init__(self, network):
+        self.network = network
+
+    def run(self, code):
+        with redirect_stdout(StringIO()) as said:
+            call_command("shell", "-c", code, verbosity=0)
+        drain(errors="collect")
+        return said.getvalue()
+
+    def rows(self, statement):
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+
+@pytest.fixture
+def with_worker(request, aws):
+    return WithWorker(request.getfixturevalue("_server"), aws)
+
+
+@pytest.fixture
+def in_test(request, aws, settings, tmp_path, monkeypatch):
+    request.getfixturevalue("databases")
+    for name, value in aws.environment.items():
+        monkeypatch.setenv(name, value)
+    settings.CHORES = settings.CHORES | {
+        "RESULTS": tmp_path / "results",
+        "AWS_ENDPOINT": aws.environment["EXAMPLE_AWS_ENDPOINT"],
+    }
+    block = transaction.atomic()
+    block._from_testcase = True
+    with block:
+        yield InTest(tmp_path)
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("with_worker", marks=pytest.mark.postgres),
+        pytest.param("in_test", marks=pytest.mark.sqlite),
+    ],
+)
+def project(request):
+    """The example project, with nothing in it: on Postgres with a worker, and on SQLite with the tools for tests."""
+    return request.getfixturevalue(request.param)
+
+
+def result_of(project, kind):
     """The result of the newest completed job of a type."""
-    [found] = site.rows(
+    [found] = project.rows(
         f"SELECT result FROM job_queue WHERE type = '{kind}' AND status = 'completed' ORDER BY id DESC LIMIT 1"
     )
     return json.loads(found[0]) if isinstance(found[0], str) else found[0]
 
 
-def test_each_chore_is_done_and_may_be_done_again(site, aws):
+def value(project, statement):
+    return project.rows(statement)[0][0]
+
+
+def test_each_chore_is_done_and_may_be_done_again(project, aws):
     boto_s3, boto_sqs = aws("s3"), aws("sqs")
     boto_s3.delete_bucket(Bucket="a-bucket") if boto_s3.list_buckets()["Buckets"] else None
     for url in boto_sqs.list_queues().get("QueueUrls", []):
         boto_sqs.delete_queue(QueueUrl=url)
-    assert "'created', 'existing', 'created'" in run(site, aws, PREPARE + ENQUEUE)
+    assert "'created', 'existing', 'created'" in project.run(PREPARE + ENQUEUE)
 
-    assert (site.network / "results" / "answers" / "lamp.md").read_text() == "- The lamp must be green."
-    [(error,)] = site.rows("SELECT error FROM job_queue WHERE status = 'dead_letter'")
+    assert (project.network / "results" / "answers" / "lamp.md").read_text() == "- The lamp must be green."
+    [(error,)] = project.rows("SELECT error FROM job_queue WHERE status = 'dead_letter'")
     assert "leads out of the folder" in error
-    assert not (site.network / "lamp.md").exists()
+    assert not (project.network / "lamp.md").exists()
 
     versioning = boto_s3.get_bucket_versioning(Bucket="a-bucket")["Status"]
     [url] = boto_sqs.list_queues()["QueueUrls"]
     delay = boto_sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]["DelaySeconds"]
     assert (versioning, delay) == ("Enabled", "5")
 
-    embedded = result_of(site, "embedding_batch")
+    embedded = result_of(project, "embedding_batch")
     assert (embedded["total"], embedded["succeeded"], embedded["failed"]) == (3 * BATCH, 2 * BATCH, BATCH)
     assert set(embedded["errors"]) == {str(number) for number in range(BATCH, 2 * BATCH)}
-    assert site.value("SELECT count(*) FROM chores_embedding") == 2 * BATCH
+    assert value(project, "SELECT count(*) FROM chores_embedding") == 2 * BATCH
 
-    assert result_of(site, "memory_consolidation") == {"consolidated": True, "clusters": 1, "memories": 4}
-    semantic = site.rows("SELECT content, importance FROM chores_memory WHERE kind = 'semantic'")
+    assert result_of(project, "memory_consolidation") == {"consolidated": True, "clusters": 1, "memories": 4}
+    semantic = project.rows("SELECT content, importance FROM chores_memory WHERE kind = 'semantic'")
     assert semantic == [("the printer in the hall is out of paper again", 0.8)]
     halved = "SELECT importance FROM chores_memory WHERE kind = 'episodic' ORDER BY id"
-    assert [row[0] for row in site.rows(halved)] == [0.4, 0.4, 0.4, 0.8]
+    assert [row[0] for row in project.rows(halved)] == [0.4, 0.4, 0.4, 0.8]
 
-    assert result_of(site, "session_cleanup") == 1200
-    assert site.rows("SELECT session_key FROM django_session") == [("fresh",)]
+    assert result_of(project, "session_cleanup") == 1200
+    assert project.rows("SELECT session_key FROM django_session") == [("fresh",)]
 
-    run(site, aws, ENQUEUE)
+    project.run(ENQUEUE)
     actions = "SELECT result FROM job_queue WHERE type = 'sync_aws' ORDER BY id"
-    assert [str(row[0]).count("created") for row in site.rows(actions)] == [1, 1, 0, 0]
-    assert ["kept" in str(row[0]) for row in site.rows(actions)] == [False, False, True, True]
-    assert site.value("SELECT count(*) FROM chores_embedding") == 2 * BATCH
-    assert result_of(site, "session_cleanup") == 0
+    assert [str(row[0]).count("created") for row in project.rows(actions)] == [1, 1, 0, 0]
+    assert ["kept" in str(row[0]) for row in project.rows(actions)] == [False, False, True, True]
+    assert value(project, "SELECT count(*) FROM chores_embedding") == 2 * BATCH
+    assert result_of(project, "session_cleanup") == 0
 
 
 #: One attempt has stored all but not committed when another one, begun since the first seemed dead, comes as far.
@@ -140,6 +208,7 @@ from django.db import connection, transaction
 from example_project.chores.jobs import MemoryConsolidation, memory_consolidation
 from example_project.chores.models import Memory
 from jobqueue import JobContext
+from jobqueue.testing import drain
 from tests.worker.harness import until
 ctx = JobContext(job_id="one job", job_type="x", queue="q", attempt=1, max_retries=3, fence=1)
 made = [Memory.objects.create(content="a bird sits on the roof", importance=0.8).pk for _ in range(2)]

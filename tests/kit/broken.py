@@ -6,14 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobqueue.backends.memory import MemoryBackend
-from jobqueue.backends.memory.drafts import MemoryDrafts
-from jobqueue.backends.memory.errors import MemoryErrorReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
-from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.workers import MemoryWorkerRegistry
-from jobqueue.records import Cycle, Extension, Handled, Sweep
+from jobqueue.records import Extension, Handled, Sweep
 from jobqueue.states import JobStatus, Move
 
 
@@ -36,6 +33,8 @@ def with_part(name, kind):
     """Make a backend of which one port is of another class."""
 
     class Broken(MemoryBackend):
+        __doc__ = kind.__doc__
+
         def __init__(self, alias="", clock=None):
             super().__init__(alias, clock)
             setattr(self, name, kind(self._tables))
@@ -180,7 +179,7 @@ class EndlessSweep(MemoryBackend):
     """Ends more leases in one sweep than it may."""
 
     def sweep(self, judge, limit=500):
-        return super().sweep(judge, 500)
+        return super().sweep(judge, 1_000_000)
 
 
 class UnseenLoss(MemoryBackend):
@@ -190,11 +189,11 @@ class UnseenLoss(MemoryBackend):
         return Extension(cancelled=super().review(claims).cancelled)
 
 
-class Unwakeable(MemoryBackend):
-    """Wakes nobody."""
+class EagerWake(MemoryBackend):
+    """Wakes listeners before the commit."""
 
-    def wake(self, age=0.0):
-        return None
+    def wake_on_commit(self, age=0.0):
+        self.wake()
 
 
 class FreePurge(MemoryOperator):
@@ -248,32 +247,32 @@ class Rollbackless(MemoryBackend):
     tables_class = LateRollback
 
 
-#: Each broken backend, the class of the contract that must notice, and a test of it.
+#: Each broken backend, the class of the contract that must notice, and a test of it that fails.
 BROKEN = [
-    (HalfStored, "EnqueueContract", "all_or_none"),
-    (DoubleKeys, "EnqueueContract", "key"),
-    (EagerCallbacks, "EnqueueContract", "commit"),
-    (Rollbackless, "EnqueueContract", "roll"),
-    (TooMany, "ClaimContract", "limit"),
-    (AnyOrder, "ClaimContract", "priority"),
-    (DeafToPauses, "ClaimContract", "pause"),
-    (EveryQueue, "ClaimContract", "queue"),
-    (TooEarly, "ClaimContract", "due"),
-    (NoDueTime, "ClaimContract", "due"),
-    (Immortal, "ClaimContract", "expir"),
-    (NoFence, "SettleContract", ""),
-    (SilentRefusals, "SettleContract", ""),
-    (FollowUpsOfFailures, "FollowContract", ""),
-    (OrphanFollowUps, "FollowContract", ""),
-    (NoRenewal, "LeaseContract", ""),
-    (EarlySweep, "LeaseContract", ""),
-    (NoSweep, "LeaseContract", ""),
-    (EndlessSweep, "LeaseContract", ""),
-    (UnseenLoss, "WatchContract", ""),
-    (Unwakeable, "WakeContract", ""),
-    (with_part("operator", FreePurge), "OperatorContract", ""),
-    (with_part("operator", LostCancel), "OperatorContract", ""),
-    (with_part("operator", FreeAmendment), "AmendContract", ""),
-    (with_part("jobs", Unfiltered), "FindContract", ""),
-    (with_part("workers", Forgetful), "RegisterContract", ""),
+    (HalfStored, "EnqueueContract", "a_mismatch_among_many_stores_none_of_them"),
+    (DoubleKeys, "EnqueueContract", "an_idempotency_key_holds_after_the_job_has_ended"),
+    (EagerCallbacks, "EnqueueContract", "a_rolled_back_transaction_leaves_nothing"),
+    (Rollbackless, "EnqueueContract", "a_rolled_back_savepoint_takes_only_its_own"),
+    (TooMany, "ClaimContract", "never_more_than_asked"),
+    (AnyOrder, "ClaimContract", "claims_come_by_priority_then_time_then_id"),
+    (DeafToPauses, "ClaimContract", "never_from_what_is_paused"),
+    (EveryQueue, "ClaimContract", "only_from_the_queues_asked_for"),
+    (TooEarly, "ClaimContract", "nothing_before_it_is_due"),
+    (NoDueTime, "ClaimContract", "the_next_due_job_is_announced_where_fewer_came_than_asked"),
+    (Immortal, "ClaimContract", "an_expired_job_is_not_claimed"),
+    (NoFence, "SettleContract", "a_holder_who_comes_too_late_changes_nothing"),
+    (SilentRefusals, "SettleContract", "the_first_settlement_wins"),
+    (FollowUpsOfFailures, "FollowContract", "an_attempt_that_did_not_succeed_has_no_follow_up_jobs"),
+    (OrphanFollowUps, "FollowContract", "a_follow_up_job_knows_its_family_when_it_runs"),
+    (NoRenewal, "LeaseContract", "an_extended_lease_survives_the_sweep"),
+    (EarlySweep, "LeaseContract", "a_sweep_never_ends_a_lease_that_still_runs"),
+    (NoSweep, "LeaseContract", "a_lease_that_ran_out_gives_the_job_back"),
+    (EndlessSweep, "LeaseContract", "a_sweep_stops_at_its_limit_and_goes_on_next_time"),
+    (UnseenLoss, "WatchContract", "a_review_tells_what_is_lost"),
+    (EagerWake, "WakeContract", "a_wake_up_waits_for_the_commit"),
+    (with_part("operator", FreePurge), "OperatorContract", "a_purge_takes_job_and_history_and_leaves_what_runs"),
+    (with_part("operator", LostCancel), "OperatorContract", "a_queued_job_is_cancelled_at_once"),
+    (with_part("operator", FreeAmendment), "AmendContract", "race_claim_amend"),
+    (with_part("jobs", Unfiltered), "FindContract", "a_filter_excludes_what_others_select"),
+    (with_part("workers", Forgetful), "RegisterContract", "a_worker_that_enlists_is_listed_as_it_said"),
 ]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import os
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from jobqueue.testing import VirtualClock, contract
 from tests.kit.broken import BROKEN, Toy
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.kit.running import pytest_in
 
 
 def variants(test):
@@ -24,34 +20,50 @@ def variants(test):
     for mark in marks:
         names = mark.args[0]
         names = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
-        values = [getattr(value, "values", value) for value in mark.args[1]]
+        values = [value.values if isinstance(value, ParameterSet) else value for value in mark.args[1]]
         sets.append([dict(zip(names, value if len(names) > 1 else (value,), strict=True)) for value in values])
     return [{key: value for one in chosen for key, value in one.items()} for chosen in product(*sets)]
+
+
+def fixtures(kind):
+    """What the tests of the contract ask pytest for."""
+    clock = VirtualClock()
+    backend = kind(clock=clock)
+    made = {"backend": backend, "clock": clock, "make_backend": lambda clock: kind(clock=clock)}
+    return made | {"listener": backend.listen()}
 
 
 def failures(part, kind):
     """Run a part of the contract on a backend, and name the tests that fail."""
     failed = set()
     for name, test in inspect.getmembers(part, inspect.isfunction):
-        if not name.startswith("test_"):
-            continue
-        for given in variants(test):
-            clock = VirtualClock()
-            known = {"backend": kind(clock=clock), "clock": clock, "make_backend": lambda clock: kind(clock=clock)} | given
-            wanted = {key: known[key] for key in inspect.signature(test).parameters if key != "self" and key in known}
-            if len(wanted) < len(inspect.signature(test).parameters) - 1:
-                continue  # it needs another fixture of pytest
+        for given in variants(test) if name.startswith("test_") else ():
+            known = fixtures(kind) | given
+            names = inspect.signature(test).parameters.keys() - {"self"}
             try:
-                test(part(), **wanted)
-            except Exception:
+                test(part(), **{one: known[one] for one in names})
+            except (Exception, pytest.fail.Exception):
                 failed.add(name.removeprefix("test_"))
+            finally:
+                known["listener"].close()
     return failed
 
 
-@pytest.mark.parametrize(
-    ("kind", "part", "failing"), BROKEN, ids=[(kind.__doc__ or kind.__mro__[1].__name__) for kind, _part, _failing in BROKEN]
-)
+@pytest.mark.parametrize(("kind", "part", "failing"), BROKEN, ids=[kind.__doc__ for kind, _part, _failing in BROKEN])
 def test_a_broken_promise_is_noticed_where_it_is_made(kind, part, failing):
-    part = getattr(contract, part)
-    assert failing in failures(part, kind)
-    assert failures(part, Toy) == set()
+    assert failing in failures(getattr(contract, part), kind)
+
+
+@pytest.mark.parametrize("part", sorted({part for _kind, part, _failing in BROKEN}))
+def test_kept_promises_are_noticed_too(part):
+    assert failures(getattr(contract, part), Toy) == set()
+
+
+ON_TOY = ("-p", "pytest_jobqueue", "--jobqueue-backend", "tests.kit.broken.Toy", "-k", "never")
+
+
+def test_the_command_runs_the_contract_on_a_backend(tmp_path):
+    done = pytest_in(tmp_path, *ON_TOY)
+    assert done.returncode == 0, done.stdout
+    assert f"jobqueue: contract {contract.VERSION} on tests.kit.broken.Toy" in done.stdout
+    assert int(done.stdout.rpartition(" passed")[0].split()[-1]) > 2

@@ -21,7 +21,9 @@ def statuses():
     return [(job.type, job.status.value, job.attempts) for job in enqueued_jobs()]
 
 
-@pytest.mark.parametrize("handler", [handlers.add, handlers.add_async, handlers.add_atomically], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "handler", [handlers.add, handlers.add_async, handlers.add_atomically], ids=lambda one: one.name
+)
 def test_a_job_runs_in_the_transaction_of_the_test(handler):
     receipt = handler.enqueue("Ada")
     (report,) = drain()
@@ -162,7 +164,9 @@ def test_the_setting_does_the_same(settings, rolled_back, mode, ran):
     assert handlers.names() == ran
 
 
-@pytest.mark.parametrize("handler", [handlers.add, handlers.add_async, handlers.add_atomically], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "handler", [handlers.add, handlers.add_async, handlers.add_atomically], ids=lambda one: one.name
+)
 def test_one_attempt_stores_no_job(handler):
     assert perform(handler, "Ada").result == "Ada"
     assert (handlers.names(), enqueued_jobs()) == (["Ada"], [])

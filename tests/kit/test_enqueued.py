@@ -47,7 +47,11 @@ def test_options_are_compared_where_they_are_named():
     assert_enqueued(handlers.order.using(delay=60))
     with pytest.raises(AssertionError) as caught:
         assert_enqueued(handlers.order.using(queue="rare"), number=7)
-    assert str(caught.value).splitlines()[1:] == ["- option queue = 'rare'", "+ option queue = 'orders'", "  number = 7"]
+    assert str(caught.value).splitlines()[1:] == [
+        "- option queue = 'rare'",
+        "+ option queue = 'orders'",
+        "  number = 7",
+    ]
 
 
 def test_without_a_job_of_the_type_the_others_are_listed():
@@ -65,7 +69,9 @@ def test_a_job_that_should_not_be_there_is_shown():
         assert_not_enqueued(handlers.add, name="Ada")
 
 
-@pytest.mark.parametrize("look", [assert_enqueued, assert_not_enqueued, enqueued_jobs, perform], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "look", [assert_enqueued, assert_not_enqueued, enqueued_jobs, perform], ids=lambda one: one.__name__
+)
 def test_a_name_that_nobody_has_brings_the_nearest(look):
     with pytest.raises(UnknownJobType, match=r"'kit.ordr'. Did you mean 'kit.order'"):
         look("kit.ordr")

@@ -11,7 +11,9 @@ from tests.kit.handlers import groups, names
 pytestmark = pytest.mark.usefixtures("rolled_back")
 
 
-@pytest.mark.parametrize("handler", [handlers.ensure, handlers.durable, handlers.add_atomically], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "handler", [handlers.ensure, handlers.durable, handlers.add_atomically], ids=lambda one: one.name
+)
 def test_a_handler_that_is_safe_passes_and_leaves_nothing(handler):
     assert_idempotent(handler, {"name": "Ada"}, observe=names)
     assert names() == []
@@ -26,7 +28,7 @@ def test_a_handler_that_repeats_its_effect_is_shown_with_it():
 
 
 def test_a_handler_that_raises_in_its_second_attempt_is_shown_with_its_error():
-    with pytest.raises(AssertionError, match="'kit.add' failed after it ran twice: IntegrityError"):
+    with pytest.raises(AssertionError, match=r"'kit.add' failed after it ran twice: IntegrityError"):
         assert_idempotent(handlers.add, {"name": "Ada"}, observe=names)
 
 
@@ -42,5 +44,5 @@ def test_a_kill_between_two_statements_is_found():
 
 
 def test_a_handler_that_fails_at_once_is_no_proof():
-    with pytest.raises(AssertionError, match="'kit.fail' failed in its first attempt: OSError: disk on fire"):
+    with pytest.raises(AssertionError, match=r"'kit.fail' failed in its first attempt: OSError: disk on fire"):
         assert_idempotent(handlers.fail, observe=names)

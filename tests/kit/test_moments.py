@@ -49,7 +49,9 @@ def test_retries_come_at_their_moments(clock):
 
 def test_everything_happens_in_its_order(clock, rolled_back):
     lost = handlers.add.enqueue("lost").id
-    rolled_back.cycle("a dead worker", (), ClaimRequest(limit=1, types=frozenset({"kit.add"}), lease=timedelta(minutes=5)))
+    rolled_back.cycle(
+        "a dead worker", (), ClaimRequest(limit=1, types=frozenset({"kit.add"}), lease=timedelta(minutes=5))
+    )
     handlers.nap.enqueue()
     late = handlers.add.using(delay=7200, expires_at=NOON + timedelta(minutes=30)).enqueue("never").id
     handlers.add.using(delay=60).enqueue("first")

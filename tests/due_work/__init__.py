@@ -1,0 +1,1 @@
+"""due-work-harness, a kit of proofs for background work, run against this queue."""
