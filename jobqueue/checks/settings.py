@@ -154,3 +154,18 @@ def check_commands(**_: Any) -> list[CheckMessage]:
             id="jobqueue.W006",
         )
     ]
+
+
+@register(conf.CHECKS, deploy=True)
+def check_testing(**_: Any) -> list[CheckMessage]:
+    """Check that no deployment has the settings of tests."""
+    mode = conf.get("TESTING") if conf.is_sound() else None
+    if mode is None:
+        return []
+    return [
+        Caution(
+            f"JOBQUEUE['TESTING'] is {mode!r}: jobs run in the process that enqueues them, or not at all.",
+            hint="Set it in the settings of tests only.",
+            id="jobqueue.W020",
+        )
+    ]

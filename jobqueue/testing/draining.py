@@ -66,7 +66,7 @@ class Drain:
         self.backend.cycle(OWNER, (Settlement(claim.id, claim.fence, OWNER, Move.RELEASE),))
 
     def _attempt(self, claim: Claim) -> None:
-        running = WatchedRun(Assignment(*claim[: len(Assignment._fields)]))
+        running = WatchedRun(Assignment._make(claim[: len(Assignment._fields)]))
         announce.send(_event(EventKind.STARTED, claim))
         outcome = running.outcome()
         settlement = settlement_of(running, outcome)

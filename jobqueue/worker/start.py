@@ -58,8 +58,8 @@ def refuse_transaction() -> None:
         raise JobQueueError(
             f"A worker cannot run inside a transaction of {conf.get('DATABASE')!r}: jobs enqueued in it are not "
             "committed, and handlers use other connections, which cannot see them. Start the worker outside of "
-            "atomic(). In a test, use TransactionTestCase instead of TestCase, or with pytest-django "
-            "@pytest.mark.django_db(transaction=True)."
+            "atomic(). In a test, use jobqueue.testing.drain() instead, or let the test commit, with "
+            "TransactionTestCase or @pytest.mark.django_db(transaction=True)."
         )
 
 

@@ -283,6 +283,14 @@ def test_w003_a_sqlite_with_the_wal_reset_bug_is_told_where_a_project_is_deploye
     assert "jobqueue.W003" not in [one.id for one in run_checks()]
 
 
+@pytest.mark.parametrize("mode", [None, "store", "inline", "immediate"])
+def test_w020_the_settings_of_tests_are_told_where_a_project_is_deployed(settings, mode):
+    settings.JOBQUEUE = {"TESTING": mode}
+    messages = [one for one in run_checks(include_deployment_checks=True) if one.id == "jobqueue.W020"]
+    assert [repr(mode) in one.msg for one in messages] == ([] if mode is None else [True])
+    assert "jobqueue.W020" not in [one.id for one in run_checks()]
+
+
 def test_w003_is_about_the_write_ahead_log_of_sqlite(settings, add_database, monkeypatch):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
     add_database("plain", OPTIONS={})
