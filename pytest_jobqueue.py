@@ -47,13 +47,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.fixture
 def jobqueue(request: pytest.FixtureRequest) -> Any:
     """The module ``jobqueue.testing``, with a queue that is empty and that the test may use."""
-    from jobqueue import testing
-    from jobqueue.testing import isolation
+    from jobqueue import backends, testing
+    from jobqueue.backends.sql.backend import SqlBackend
 
-    if isolation.needs_database():
+    backends.reset()
+    if isinstance(backends.current(), SqlBackend):
         request.getfixturevalue("db")
-    else:
-        isolation.empty_memory()
     return testing
 
 

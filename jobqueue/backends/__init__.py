@@ -27,6 +27,11 @@ def current() -> Backend:
     return _made(conf.get("DATABASE"), conf.get("BACKEND"))
 
 
+def reset() -> None:
+    """Make backends anew when they are next used: for tests, in which a queue in memory is then empty."""
+    _made.cache_clear()
+
+
 def shared() -> Backend | None:
     """Return the backend that jobs are relayed to, or ``None`` if ``RELAY_TO`` isn't set."""
     alias = conf.get("RELAY_TO")

@@ -33,12 +33,12 @@ class VirtualClock:
         """Let time pass: a timedelta or seconds, or lengths by name, as in ``advance(minutes=10)``."""
         step = length if isinstance(length, timedelta) else timedelta(seconds=length)
         step += timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return self._pass(step)
+        self._pass(step)
+        return None
 
-    def _pass(self, step: timedelta) -> object:
+    def _pass(self, step: timedelta) -> None:
         self._now += step
         self._seconds += step.total_seconds()
-        return None
 
     def step_back(self, length: timedelta) -> None:
         """Set the wall clock back, as an administrator may. The monotonic clock is unchanged."""

@@ -11,6 +11,7 @@ from jobqueue.durations import in_seconds
 from jobqueue.errors import Verdict
 from jobqueue.handlers.registry import registry
 from jobqueue.observe import announce
+from jobqueue.policy.settling import released
 from jobqueue.records import Amendment, Assignment, Claim, ClaimRequest, Event, EventKind, Followed, Settlement
 from jobqueue.states import Move
 from jobqueue.testing.attempts import AttemptReport, WatchedRun, settlement_of
@@ -63,7 +64,7 @@ class Drain:
                 return None
 
     def _give_back(self, claim: Claim) -> None:
-        self.backend.cycle(OWNER, (Settlement(claim.id, claim.fence, OWNER, Move.RELEASE),))
+        self.backend.cycle(OWNER, (released(claim, "too many attempts in one test"),))
 
     def _attempt(self, claim: Claim) -> None:
         running = WatchedRun(Assignment._make(claim[: len(Assignment._fields)]))

@@ -59,21 +59,25 @@ class QueueClock(VirtualClock):
         self.backend = backend
         self.errors = errors
 
-    def _pass(self, step: timedelta) -> list[AttemptReport]:
+    def advance(self, length: timedelta | float = 0.0, **units: float) -> list[AttemptReport]:
+        """Let time pass, do what becomes due, and return the attempts. Takes lengths like ``VirtualClock.advance``."""
+        self._reports: list[AttemptReport] = []
+        super().advance(length, **units)
+        return self._reports
+
+    def _pass(self, step: timedelta) -> None:
         end = self.now() + step
-        reports: list[AttemptReport] = []
-        while (moment := self._act(reports)) is not None and moment <= end:
+        while (moment := self._act()) is not None and moment <= end:
             super()._pass(max(moment - self.now(), timedelta(0)))
         if end > self.now():
             super()._pass(end - self.now())
-        return reports
 
-    def _act(self, reports: list[AttemptReport]) -> datetime | None:
+    def _act(self) -> datetime | None:
         drain = Drain(self.backend, errors=self.errors, retries=False)
         try:
             return min((moment for turn in TURNS if (moment := turn(drain)) is not None), default=None)
         finally:
-            reports += drain.reports
+            self._reports += drain.reports
 
 
 @contextmanager

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
 import jobqueue
 from jobqueue import Exponential, job
-from jobqueue.clock import SYSTEM
 from jobqueue.records import ClaimRequest
 from jobqueue.testing import VirtualClock, virtual_time
 from jobqueue.testing.clock import NOON
@@ -78,10 +78,8 @@ def test_errors_are_raised_if_asked_for(rolled_back):
 
 def test_a_week_of_retries_is_simulated_in_less_than_a_second(clock):
     receipts = [weekly.enqueue(), handlers.fail.enqueue()]
-    began = SYSTEM.monotonic()
+    began = process_time()
     reports = clock.advance(weeks=1)
-    took = SYSTEM.monotonic() - began
+    assert process_time() - began < 1.0
     assert len(reports) > 150
     assert [jobqueue.get(one.id).status for one in receipts] == ["queued", "dead_letter"]
-    print(f"{len(reports)} attempts in {took:.2f} s")  # noqa: T201 - for -s
-    assert took < 10

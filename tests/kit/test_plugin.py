@@ -55,7 +55,7 @@ def test_the_fixtures_work_in_a_project_and_beside_each_other(database, tmp_path
     in_memory = "TEST" not in database
     done = pytest_in(
         project,
-        *("-p", "pytest_jobqueue", "-W", "error", "-s"),
+        *("-p", "pytest_jobqueue", "-W", "error"),
         *("-n", "0" if in_memory else "2"),
         DJANGO_SETTINGS_MODULE="tests.documented.settings",
         JOBQUEUE_TEST_DATABASE=json.dumps(database),

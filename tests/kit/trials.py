@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import pytest
 
-from jobqueue.clock import SYSTEM
 from tests.documented.shelf.jobs import write_and_follow, write_note
 from tests.documented.shelf.models import Note
 
@@ -66,14 +64,3 @@ def test_a_worker_runs_what_is_committed(jobqueue_worker):
 def test_a_worker_that_could_not_see_the_database_is_refused(request):
     with pytest.raises(Exception, match=r"cannot see the database 'default'.+\['TEST'\] = "):
         request.getfixturevalue("jobqueue_worker")
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(os.environ.get("JOBQUEUE_TEST_MEMORY") == "1", reason="another process cannot see it")
-def test_a_worker_is_ready_soon(tmp_path):
-    from jobqueue.testing.worker_process import WorkerProcess
-
-    began = SYSTEM.monotonic()
-    with WorkerProcess(tmp_path / "log"):
-        took = SYSTEM.monotonic() - began
-    sys.__stderr__.write(f"ready after {took:.2f} s\n")
