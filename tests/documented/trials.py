@@ -17,6 +17,7 @@ from django.test import TestCase, TransactionTestCase
 import jobqueue
 from jobqueue.models import Job
 from jobqueue.signals import completed
+from jobqueue.testing import drain, enqueued_jobs, run_inline
 from tests.documented.shelf import jobs
 from tests.documented.shelf.models import Note
 
@@ -166,3 +167,20 @@ class RolledBack(TestCase):
                 call_command(*command, "--drain", "--processes", "0", verbosity=0, stdout=StringIO())
         assert jobqueue.get(receipt.id).status == "queued"
         assert connection.in_atomic_block
+
+    def test_jobs_run_inside_it(self) -> None:
+        jobs.write_and_follow.enqueue(text="one")
+        jobs.write_note_atomically.enqueue(text="two")
+        drain()
+        assert notes() == ["one", "one, enqueued", "one, followed", "two"]
+
+    def test_jobs_run_where_the_test_executes_callbacks(self) -> None:
+        with run_inline():
+            with self.captureOnCommitCallbacks(execute=True), transaction.atomic():
+                jobs.write_note_async.enqueue(text="one")
+                assert notes() == []
+            assert notes() == ["one"]
+
+    def test_its_rows_are_rolled_back(self) -> None:
+        assert not enqueued_jobs()
+        assert notes() == []
