@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from jobqueue import backends
 from jobqueue.api.functions import find
 from jobqueue.api.handler import Handler
-from jobqueue.errors import PayloadInvalid
+from jobqueue.errors import PayloadInvalid, duration
 from jobqueue.handlers.keys import typed
-from jobqueue.handlers.options import Options
 from jobqueue.handlers.registry import JobType
+from jobqueue.policy.retry import Seconds
 from jobqueue.records import Filter, JobRecord
 from jobqueue.testing.difference import Likeness, likeness
 
@@ -24,6 +24,7 @@ from jobqueue.testing.difference import Likeness, likeness
 _MANY = 10_000
 
 AnyHandler: TypeAlias = "str | Handler[..., Any, ...]"
+_Likenesses: TypeAlias = list[tuple[JobRecord, Likeness]]
 
 
 def enqueued_jobs(handler: AnyHandler | None = None) -> list[JobRecord]:
@@ -31,8 +32,10 @@ def enqueued_jobs(handler: AnyHandler | None = None) -> list[JobRecord]:
 
     With a handler or the name of a job type, return only its jobs. Raises UnknownJobType, with the nearest names.
     """
-    wanted = Filter() if handler is None else Filter(types=frozenset(_names(find(handler).job_type)))
-    return backends.current().jobs.find(wanted, _MANY)
+    if handler is None:
+        return backends.current().jobs.find(Filter(), _MANY)
+    kind = find(handler).job_type
+    return backends.current().jobs.find(Filter(types=frozenset({kind.name, *kind.aliases})), _MANY)
 
 
 def assert_enqueued(handler: AnyHandler, /, *args: Any, **payload: Any) -> JobRecord:
@@ -63,11 +66,11 @@ def _alike(target: Handler[..., Any, ...], args: tuple[Any, ...], given: Mapping
     """Return each job of the handler's type, and how it compares with what is wanted."""
     kind = target.job_type
     payload, options = _wanted_payload(kind, args, given), _wanted_options(target)
-    jobs = enqueued_jobs(target)
-    return [(job, likeness(options | payload, _told(kind, job, options))) for job in jobs]
-
-
-_Likenesses = list[tuple[JobRecord, Likeness]]
+    wanted = _as_options(options) | payload
+    return [
+        (job, likeness(wanted, _as_options({name: _option_of(job, name) for name in options}) | _payload_of(kind, job)))
+        for job in enqueued_jobs(target)
+    ]
 
 
 def _wanted_payload(kind: JobType, args: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,41 +80,35 @@ def _wanted_payload(kind: JobType, args: tuple[Any, ...], given: Mapping[str, An
     return typed(kind.signature.form, whole)  # type: ignore[arg-type]  # a dict of fields
 
 
-def _wanted_options(target: Handler[..., Any, ...]) -> dict[str, Any]:
-    """Return the options that were changed by ``using``."""
-    own, usual = target.options, target.job_type.options
-    changed = {one.name: getattr(own, one.name) for one in fields(Options)}
-    return {_option(name): value for name, value in changed.items() if value != getattr(usual, name)}
-
-
-def _told(kind: JobType, job: JobRecord, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job's payload as its handler gets it, and the wanted options."""
+def _payload_of(kind: JobType, job: JobRecord) -> dict[str, Any]:
+    """Return a job's payload as its handler gets it, or as it is stored if the handler can't read it."""
     try:
         payload = kind.payload.load(json.dumps(job.payload), job.payload_version)
     except PayloadInvalid:
         payload = job.payload
-    told = dict(_options_of(job, options))
-    return told | (dict(payload) if isinstance(payload, (BaseModel, dict)) else {})
+    return dict(payload) if isinstance(payload, (BaseModel, dict)) else {}
 
 
-def _options_of(job: JobRecord, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    values = {"delay": job.scheduled_at - job.created_at} | {
-        one.name: getattr(job, one.name) for one in fields(Options) if one.name != "delay"
-    }
-    for name, value in values.items():
-        if _option(name) in options:
-            wanted = options[_option(name)]
-            seconds = not isinstance(wanted, type(value)) and hasattr(value, "total_seconds")
-            yield _option(name), value.total_seconds() if seconds else value
+def _wanted_options(target: Handler[..., Any, ...]) -> dict[str, Any]:
+    """Return the options that ``using`` has changed, as a job keeps them."""
+    own, usual = vars(target.options), vars(target.job_type.options)
+    changed = {name: value for name, value in own.items() if value != usual[name]}
+    if "scheduled_at" in changed:
+        changed.pop("delay", None)  # the moment stands in its place
+    return {name: _length(name, value) if name in ("delay", "timeout") else value for name, value in changed.items()}
 
 
-def _option(name: str) -> str:
-    """Return the name of an option, which a field of the payload may have too."""
-    return f"option {name}"
+def _length(name: str, value: Seconds | None) -> timedelta | None:
+    return None if value is None else duration(value, name)
 
 
-def _names(kind: JobType) -> tuple[str, ...]:
-    return (kind.name, *kind.aliases)
+def _option_of(job: JobRecord, name: str) -> Any:
+    return job.scheduled_at - job.created_at if name == "delay" else getattr(job, name)
+
+
+def _as_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under names that no field of a payload has."""
+    return {f"option {name}": value for name, value in values.items()}
 
 
 def _missing(target: Handler[..., Any, ...], found: _Likenesses) -> str:
