@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Literal
 
 from jobqueue import backends, signals
 from jobqueue.backends.base import Backend
 from jobqueue.durations import in_seconds
-from jobqueue.errors import Verdict
+from jobqueue.errors import LeaseLost, Verdict
 from jobqueue.handlers.registry import registry
 from jobqueue.observe import announce
 from jobqueue.policy.settling import released
@@ -71,19 +72,27 @@ class Drain:
         announce.send(_event(EventKind.STARTED, claim))
         outcome = running.outcome()
         settlement = settlement_of(running, outcome)
-        followed = outcome.followed
-        if not outcome.stored:
-            cycle = self.backend.cycle(OWNER, (settlement,))
-            followed = cycle.followed
+        followed = outcome.followed if outcome.stored else self._store(settlement)
         report = running.report_of(settlement, followed)
         self.reports.append(report)
-        self._announce(claim, settlement, followed)
+        self._announce(claim, report, settlement, followed)
         if report.error is not None and self.errors == "raise" and not isinstance(report.error, Verdict):
             raise report.error
         if self.retries and settlement.move is Move.RETRY:
             self.backend.operator.amend([claim.id], Amendment(now=True))
 
-    def _announce(self, claim: Claim, settlement: Settlement, followed: tuple[Followed, ...]) -> None:
+    def _store(self, settlement: Settlement) -> tuple[Followed, ...]:
+        cycle = self.backend.cycle(OWNER, (settlement,))
+        if cycle.refused:
+            raise LeaseLost(*settlement.claim)
+        return cycle.followed
+
+    def _announce(
+        self, claim: Claim, report: AttemptReport, settlement: Settlement, followed: tuple[Followed, ...]
+    ) -> None:
+        """Send the signals that a worker sends."""
+        for progress in report.progress:
+            announce.send(_event(EventKind.PROGRESSED, claim)._replace(progress=json.dumps(progress)))
         failure = settlement.failure
         announce.send(
             _event(KINDS[settlement.move], claim)._replace(

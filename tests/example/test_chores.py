@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stdout
+from datetime import timedelta
 from io import StringIO
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.db import connection, transaction
 
@@ -22,7 +24,8 @@ from example_project.chores.jobs import (
 from example_project.chores.models import Embedding, Memory
 from example_project.chores.vectors import NoWords, embed, similarity
 from jobqueue import JobContext
-from jobqueue.testing import drain
+from jobqueue.clock import SYSTEM
+from jobqueue.testing import assert_idempotent, drain
 
 pytestmark = pytest.mark.timeout(180)
 PROMPT = "The lamp must be green. It is nice."
@@ -201,6 +204,20 @@ def test_each_chore_is_done_and_may_be_done_again(project, aws):
     assert result_of(project, "session_cleanup") == 0
 
 
+def test_a_chore_that_is_killed_at_any_statement_is_done_once(in_test):
+    made = [Memory.objects.create(content="the printer is out of paper", importance=0.8).pk for _ in range(2)]
+    items = [{"sourceId": str(number), "text": f"text {number}"} for number in range(BATCH + 1)]
+    Session.objects.create(pk="old", session_data="", expire_date=SYSTEM.now() - timedelta(days=3))
+
+    def outcome():
+        memories = Memory.objects.order_by("pk").values_list("kind", "importance")
+        return [*memories], Embedding.objects.count(), Session.objects.count()
+
+    assert_idempotent(memory_consolidation, {"memory_ids": made}, observe=outcome)
+    assert_idempotent(embedding_batch, {"items": items, "namespace": "texts"}, observe=outcome)
+    assert_idempotent("session_cleanup", observe=outcome)
+
+
 #: One attempt has stored all but not committed when another one, begun since the first seemed dead, comes as far.
 OVERTAKEN = """
 from threading import Thread
@@ -208,6 +225,7 @@ from django.db import connection, transaction
 from example_project.chores.jobs import MemoryConsolidation, memory_consolidation
 from example_project.chores.models import Memory
 from jobqueue import JobContext
+from jobqueue.clock import SYSTEM
 from jobqueue.testing import drain
 from tests.worker.harness import until
 ctx = JobContext(job_id="one job", job_type="x", queue="q", attempt=1, max_retries=3, fence=1)

@@ -8,8 +8,9 @@ from django.test import TestCase
 from pydantic import ValidationError
 
 import jobqueue
-from jobqueue import JobQueueError, signals
+from jobqueue import JobQueueError, LeaseLost, signals
 from jobqueue.backends.sql.backend import SqlBackend
+from jobqueue.policy.leases import settle_dead
 from jobqueue.states import Move
 from jobqueue.testing import drain, enqueued_jobs, perform, run_inline
 from tests.kit import handlers
@@ -98,16 +99,31 @@ def test_signals_are_sent_as_by_a_worker():
     def hear(signal, job_type, **facts):
         heard.append((job_type, facts.get("attempt"), facts.get("reason")))
 
-    for signal in (signals.started, signals.completed, signals.retried):
+    watched = (signals.started, signals.progressed, signals.completed, signals.retried)
+    for signal in watched:
         signal.connect(hear)
     try:
-        handlers.add.enqueue("Ada")
+        handlers.ensure.enqueue("Ada")
         handlers.fail.enqueue()
         drain(errors="collect", retries=False)
     finally:
-        for signal in (signals.started, signals.completed, signals.retried):
+        for signal in watched:
             signal.disconnect(hear)
-    assert heard == [("kit.add", 1, ""), ("kit.add", 1, ""), ("kit.fail", 1, ""), ("kit.fail", 1, "failed")]
+    assert heard == [*[("kit.ensure", 1, "")] * 3, ("kit.fail", 1, ""), ("kit.fail", 1, "failed")]
+
+
+def test_a_handler_whose_claim_is_gone_is_told(rolled_back):
+    receipt = handlers.add.enqueue("Ada")
+
+    def end_claims(**_):
+        rolled_back.end_claims("a test", settle_dead)
+
+    signals.started.connect(end_claims)
+    try:
+        with pytest.raises(LeaseLost, match=receipt.id):
+            drain()
+    finally:
+        signals.started.disconnect(end_claims)
 
 
 def test_inline_jobs_run_once_what_enqueues_them_is_committed():
