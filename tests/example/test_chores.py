@@ -225,8 +225,6 @@ from django.db import connection, transaction
 from example_project.chores.jobs import MemoryConsolidation, memory_consolidation
 from example_project.chores.models import Memory
 from jobqueue import JobContext
-from jobqueue.clock import SYSTEM
-from jobqueue.testing import drain
 from tests.worker.harness import until
 ctx = JobContext(job_id="one job", job_type="x", queue="q", attempt=1, max_retries=3, fence=1)
 made = [Memory.objects.create(content="a bird sits on the roof", importance=0.8).pk for _ in range(2)]
