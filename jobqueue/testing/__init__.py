@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from jobqueue.testing.attempts import AttemptReport
 from jobqueue.testing.clock import VirtualClock
-from jobqueue.testing.draining import drain
+from jobqueue.testing.due_jobs import drain
 from jobqueue.testing.enqueued import assert_enqueued, assert_not_enqueued, enqueued_jobs
 from jobqueue.testing.idempotence import assert_idempotent
 from jobqueue.testing.inline import run_inline
 from jobqueue.testing.moments import QueueClock, virtual_time
-from jobqueue.testing.performance import perform
+from jobqueue.testing.single_attempt import perform
 
 __all__ = [
     "AttemptReport",

@@ -15,7 +15,7 @@ from jobqueue.api.handler import Handler
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.records import Assignment, Draft
 from jobqueue.testing.difference import difference
-from jobqueue.testing.performance import RunWithoutJob, assignment_of
+from jobqueue.testing.single_attempt import RunWithoutJob, assignment_of
 from jobqueue.worker.executor.attempt import Outcome
 
 #: How SQL begins that belongs to a transaction and not to a handler.

@@ -12,7 +12,7 @@ from jobqueue.api import watch
 from jobqueue.backends.base import Backend
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.testing.attempts import AttemptReport
-from jobqueue.testing.draining import MOST, Drain, Errors
+from jobqueue.testing.due_jobs import MOST, Drain, Errors
 
 
 class Inline:

@@ -14,7 +14,7 @@ from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 from jobqueue.testing.attempts import AttemptReport
 from jobqueue.testing.clock import VirtualClock
-from jobqueue.testing.draining import Drain, Errors
+from jobqueue.testing.due_jobs import Drain, Errors
 
 #: More jobs than a test has.
 _MANY = 10_000

@@ -16,7 +16,7 @@ from jobqueue import backends
 from jobqueue.models import Job
 from jobqueue.policy.leases import settle_dead
 from jobqueue.testing import drain
-from jobqueue.testing.draining import OWNER
+from jobqueue.testing.due_jobs import OWNER
 from tests.due_work.jobs import PLACES, effects, note
 from tests.worker.harness import WorkerProcess, until
 
