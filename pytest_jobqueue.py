@@ -44,6 +44,16 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"jobqueue: contract {VERSION} on {path}"
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let the contract commit if the backend is in a database. A fixture that is requested later is too late."""
+    path = item.config.getoption("--jobqueue-backend")
+    if path and item.path.parts[-4:] == ("jobqueue", "testing", "contract", "suite.py"):
+        from jobqueue.testing.contract import suite
+
+        if suite.commits(path):
+            item.add_marker(pytest.mark.django_db(transaction=True))
+
+
 @pytest.fixture
 def jobqueue(request: pytest.FixtureRequest) -> Any:
     """The module ``jobqueue.testing``, with a queue that is empty and that the test may use."""

@@ -29,6 +29,12 @@ class Toy(MemoryBackend):
         return receipts
 
 
+class Outdated(Toy):
+    """A backend of a release whose contract was another one."""
+
+    contract_version = 0
+
+
 def with_part(name, kind):
     """Make a backend of which one port is of another class."""
 

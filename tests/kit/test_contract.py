@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from itertools import product
 
 import pytest
@@ -59,11 +60,43 @@ def test_kept_promises_are_noticed_too(part):
     assert failures(getattr(contract, part), Toy) == set()
 
 
-ON_TOY = ("-p", "pytest_jobqueue", "--jobqueue-backend", "tests.kit.broken.Toy", "-k", "never")
+def run_contract(folder, path, chosen="never", **environment):
+    return pytest_in(folder, "-p", "pytest_jobqueue", "--jobqueue-backend", path, "-k", chosen, **environment)
+
+
+def passed(done):
+    assert done.returncode == 0, done.stdout
+    return int(done.stdout.rpartition(" passed")[0].split()[-1])
 
 
 def test_the_command_runs_the_contract_on_a_backend(tmp_path):
-    done = pytest_in(tmp_path, *ON_TOY)
-    assert done.returncode == 0, done.stdout
+    done = run_contract(tmp_path, "tests.kit.broken.Toy")
+    assert passed(done) > 2
     assert f"jobqueue: contract {contract.VERSION} on tests.kit.broken.Toy" in done.stdout
-    assert int(done.stdout.rpartition(" passed")[0].split()[-1]) > 2
+
+
+def test_the_command_empties_the_tables_of_a_backend_in_a_database(tmp_path):
+    options = {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"}
+    name = {"NAME": str(tmp_path / "x.sqlite3"), "TEST": {"NAME": str(tmp_path / "test.sqlite3")}}
+    done = run_contract(
+        tmp_path,
+        "jobqueue.backends.sqlite.SqliteBackend",
+        "never or race_claim_claim",
+        DJANGO_SETTINGS_MODULE="tests.documented.settings",
+        JOBQUEUE_TEST_DATABASE=json.dumps({"ENGINE": "django.db.backends.sqlite3", "OPTIONS": options, **name}),
+        XDG_RUNTIME_DIR=str(tmp_path),
+    )
+    assert passed(done) > 3
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("tests.kit.broken.Toi", "does not define a"),
+        ("tests.kit.broken.Outdated", "is written for contract 0, and this is contract 1"),
+    ],
+)
+def test_a_backend_that_the_command_cannot_use_is_told_at_once(tmp_path, path, told):
+    done = run_contract(tmp_path, path)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
+    assert told in done.stdout + done.stderr
