@@ -13,7 +13,7 @@ from benchmarks.jobs import Resize, collect, resize_image
 from benchmarks.report import Figure, Value
 from benchmarks.site import Site
 from benchmarks.workers import Worker, until, worker
-from jobqueue.worker.supervisor.duties import MEASURE_EVERY
+from jobqueue.worker.supervisor.duties.upkeep import Upkeep
 
 #: Megabytes to reach.
 WHOLE = {"sqlite": 70.0, "postgres": 75.0}
@@ -63,7 +63,7 @@ def _sizes(site: Site, executors: int, count: int) -> Sizes:
         wait_until_done(pause=0.1)
         busy = running.memory()
         _collect(running)
-        time.sleep(MEASURE_EVERY + 1)  # until the worker has seen that nothing is left to do
+        time.sleep(Upkeep.every + 1)  # until the worker has seen that nothing is left to do
         return Sizes(idle, busy, running.memory())
 
 

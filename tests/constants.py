@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pydoc import locate
 from typing import Any
 
 
 def change(constants: Mapping[str, Any]) -> None:
-    """Replace constants of modules, by their dotted paths."""
+    """Replace constants of modules and classes, by their dotted paths."""
     for path, value in constants.items():
         place, _, name = path.rpartition(".")
-        setattr(import_module(place), name, value)
+        setattr(locate(place), name, value)

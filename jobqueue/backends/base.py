@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import DataError, IntegrityError
 
 from jobqueue.backends.ports import (
+    DutyRoster,
     ErrorReader,
     HealthReader,
     JobReader,
@@ -66,6 +67,7 @@ class Backend(ABC):
     operator: Operator
     metrics: Metrics
     workers: WorkerRegistry
+    duties: DutyRoster
     errors: ErrorReader
     storage: StorageReader
     health: HealthReader

@@ -1,8 +1,9 @@
-"""The tables: jobs, history, known errors, metrics, orders, pauses, relays, saved searches and workers."""
+"""The tables: jobs, history, duties, known errors, metrics, orders, pauses, relays, saved searches and workers."""
 
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
+from jobqueue.models.duty import Duty
 from jobqueue.models.job import DeadLetter, Job
 from jobqueue.models.known_error import KnownError
 from jobqueue.models.metric import Dashboard, Metric
@@ -16,6 +17,7 @@ __all__ = [
     "Attempt",
     "Dashboard",
     "DeadLetter",
+    "Duty",
     "Job",
     "KnownError",
     "Metric",

@@ -197,7 +197,7 @@ def test_a_worker_that_was_already_there_takes_over_from_one_that_died(start_wor
     worker = start_worker("--lease", "2", constants=UNPROVED)
     receipts = [hold_once.enqueue(gate="never"), hold_once.enqueue(gate="never")]
     started(ledger, *receipts)
-    start_worker("--lease", "2", constants=UNPROVED | {"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.5})
+    start_worker("--lease", "2", constants=UNPROVED | {"jobqueue.worker.supervisor.duties.sweep.Sweep.every": 0.5})
     kill(worker.pid)
     jobs.until("completed", *receipts)
     assert ledger.overlaps() == []

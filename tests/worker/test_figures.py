@@ -104,7 +104,7 @@ def test_a_lease_that_ran_out_is_counted_by_who_sweeps_it(start_worker, jobs, le
     receipt = hold_once.enqueue(gate="never")
     until(lambda: ledger.started(receipt.id))
     worker.destroy()
-    heir = start_worker("--lease", "2", constants={"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.5})
+    heir = start_worker("--lease", "2", constants={"jobqueue.worker.supervisor.duties.sweep.Sweep.every": 0.5})
     jobs.until("completed", receipt)
     assert heir.stop() == 0
     assert {name: ends(tally) for name, tally in added_up().items()} == {"hold_once": {"completed": 1, "lost": 1}}

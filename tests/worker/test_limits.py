@@ -21,7 +21,7 @@ from tests.app.worker_jobs import (
 )
 from tests.worker.harness import freeze, is_gone, until
 
-SWEEPS_OFTEN = {"jobqueue.worker.supervisor.duties.SWEEP_EVERY": 0.3}
+SWEEPS_OFTEN = {"jobqueue.worker.supervisor.duties.sweep.Sweep.every": 0.3}
 
 STUBBORN = {
     "catches everything": (stay, {"gate": "never"}),

@@ -9,7 +9,7 @@ import pytest
 
 from jobqueue.models import Job
 from jobqueue.worker import memory
-from jobqueue.worker.supervisor import duties
+from jobqueue.worker.supervisor.duties import upkeep
 from tests.app.worker_jobs import note_run
 from tests.conftest import ON_SQLITE
 from tests.worker.harness import until
@@ -26,7 +26,7 @@ def own_kilobytes(pid):
 @needs_glibc
 @ON_SQLITE
 def test_a_worker_that_was_busy_gives_memory_back(queue, alias, start_worker):
-    note_run.enqueue_many([{"number": number} for number in range(4 * duties.BUSY)])
+    note_run.enqueue_many([{"number": number} for number in range(4 * upkeep.BUSY)])
     worker = start_worker()
     sizes = []
 

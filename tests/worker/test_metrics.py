@@ -249,31 +249,11 @@ def test_what_was_counted_is_added_every_ten_seconds(context, clock):
     context.metrics.settled([finished()])
     clock.advance(9.9)
     flush.act()
-    assert completed_in(context) == [0]  # the row of the depth that was met
+    assert completed_in(context) == []
     clock.advance(0.2)
     flush.act()
     assert completed_in(context) == [1]
     assert context.metrics.is_empty
-
-
-def test_the_depth_is_looked_at_once_a_minute(context, clock, monkeypatch):
-    looks = []
-    monkeypatch.setattr(context.backend.metrics, "sample", lambda now: looks.append(now) or True)
-    flush = MetricsFlush(context)
-    for _ in range(13):
-        flush.act()
-        clock.advance(10)
-    assert looks == [NOON, NOON + MINUTE, NOON + 2 * MINUTE]
-
-
-def test_a_look_at_the_depth_that_failed_is_made_up_for(context, clock, monkeypatch):
-    looks = []
-    monkeypatch.setattr(context.backend.metrics, "sample", lambda now: bool(looks.append(now)))
-    flush = MetricsFlush(context)
-    flush.act()
-    clock.advance(10)
-    flush.act()
-    assert len(looks) == 2
 
 
 def test_what_others_have_locked_is_kept_and_tried_again_soon(context, clock, monkeypatch):
@@ -308,8 +288,7 @@ def test_where_the_database_is_out_of_reach_the_books_are_kept(context, clock, m
 @pytest.mark.parametrize("error", [DataError("no"), NotMigrated("default")], ids=["refused", "not migrated"])
 def test_a_database_that_will_not_have_figures_ends_no_worker(context, clock, monkeypatch, caplog, error):
     flush = MetricsFlush(context)
-    for verb in ("add", "sample"):
-        monkeypatch.setattr(context.backend.metrics, verb, fails(error))
+    monkeypatch.setattr(context.backend.metrics, "add", fails(error))
     for _ in range(3):
         context.metrics.settled([finished()])
         with caplog.at_level(logging.ERROR):

@@ -11,7 +11,7 @@ from jobqueue.records import WorkerRequest
 from tests.app.worker_jobs import hold, note_run
 from tests.worker.harness import until
 
-OFTEN = {"jobqueue.worker.supervisor.duties.TELL_EVERY": 0.2}
+OFTEN = {"jobqueue.worker.supervisor.duties.heartbeat.Heartbeat.every": 0.2}
 NONSENSE = ["'nonsense'", "''", "'QUIET'", "NULL", "'stop '"]
 
 

@@ -18,7 +18,7 @@ from jobqueue import conf, control
 from jobqueue.admin import live
 from jobqueue.admin.actions.forms import ReasonForm
 from jobqueue.admin.base import address, breadcrumb, page
-from jobqueue.admin.operations import worker_rows
+from jobqueue.admin.operations import duty_rows, worker_rows
 from jobqueue.backends import current
 from jobqueue.errors import JobQueueError
 from jobqueue.models import Worker
@@ -86,6 +86,7 @@ class WorkerAdmin(live.LivePageAdmin):
         shown = {
             "workers": [worker_rows.shown(self, one, now) for one in rows],
             "more": more,
+            "duties": duty_rows.all_of(rows),
             "notices": worker_rows.notices(rows, worker_rows.holdings(), now, all_known=not more),
         }
         return {**shown, "now": now, "parts": [live.part("workers", "worker_table", shown)]}

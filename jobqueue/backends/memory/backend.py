@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from jobqueue import conf
 from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
+from jobqueue.backends.memory.duties import MemoryDutyRoster
 from jobqueue.backends.memory.errors import MemoryErrorReader
 from jobqueue.backends.memory.health import MemoryHealthReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
@@ -55,6 +56,7 @@ class MemoryBackend(Backend):
         self.operator = MemoryOperator(self._tables)
         self.metrics = MemoryMetrics(self._tables)
         self.workers = MemoryWorkerRegistry(self._tables)
+        self.duties = MemoryDutyRoster(self._tables)
         self.errors = MemoryErrorReader(self._tables)
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)

@@ -15,6 +15,7 @@ from jobqueue.backends.sql.drafts import Drafts
 from jobqueue.backends.sql.held_claims import HeldClaims
 from jobqueue.backends.sql.leases import StoredLeases
 from jobqueue.backends.sql.obstacles import Obstacles
+from jobqueue.backends.sql.ports.duties import SqlDutyRoster
 from jobqueue.backends.sql.ports.errors import SqlErrorReader
 from jobqueue.backends.sql.ports.health import SqlHealthReader
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
@@ -76,6 +77,7 @@ class SqlBackend(Backend):
         self.operator = self.operator_class(self.session)
         self.metrics = self.metrics_class(self.session)
         self.workers = self.workers_class(self.session)
+        self.duties = SqlDutyRoster(self.session)
         self.errors = self.errors_class(self.session)
         self.health = self.health_class(self.session)
         self.drafts = self.drafts_class(self.session)

@@ -71,7 +71,7 @@ def _list(console: Console) -> int:
     alive = [one for one in workers if one.is_alive(now)]
     if console.as_json:
         document = [plain(one) | {"alive": one in alive, "state": _state(one, now)} for one in workers]
-        console.document({"now": plain(now), "workers": document})
+        console.document({"now": plain(now), "workers": document, "duties": plain(backend.duties.all())})
     elif workers:
         silent = {number: console.style.WARNING for number, one in enumerate(workers) if one not in alive}
         console.table(COLUMNS, [_cells(one, now) for one in workers], silent)
@@ -107,6 +107,7 @@ WORKERS = Subcommand(
 A worker without a heartbeat for 60 seconds is silent: it died, or can't reach the database.
 A worker learns of a request at its next heartbeat, within 10 seconds. A quiet worker runs what it has and takes
 nothing more until it is resumed. A worker that is asked to stop ends as after SIGTERM.
+With --json, the periodic duties that one worker does for all are listed too.
 
 examples:
   manage.py jobqueue workers

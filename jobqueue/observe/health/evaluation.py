@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jobqueue.observe.health import failures, flow, storage, workers
+from jobqueue.observe.health import duties, failures, flow, storage, workers
 from jobqueue.observe.health.finding import Cause, Finding, Level, summed_up
 from jobqueue.observe.health.reading import Reading
 
@@ -19,6 +19,7 @@ _ANYWHERE: tuple[Find, ...] = (
     flow.paused,
     storage.snapshot_held,
     storage.log_large,
+    duties.duty_failing,
 )
 _RELAYED: tuple[Find, ...] = (flow.relay_lost, flow.relay_idle)
 _RUN_HERE: tuple[Find, ...] = (

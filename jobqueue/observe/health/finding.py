@@ -45,6 +45,7 @@ class Cause(StrEnum):
     DIED_LATELY = "died_lately"
     SNAPSHOT_HELD = "snapshot_held"
     LOG_LARGE = "log_large"
+    DUTY_FAILING = "duty_failing"
     CLOCKS_APART = "clocks_apart"
     TYPE_UNKNOWN = "type_unknown"
     OVERDUE = "overdue"
@@ -99,6 +100,7 @@ class Finding:
     types: tuple[str, ...] = ()
     job: str = ""
     worker: str = ""
+    duty: str = ""
     tenant: str = ""
     jobs: int = 0
     due: int = 0

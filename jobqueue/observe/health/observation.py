@@ -54,6 +54,7 @@ def look(
         known_types=registry.names,
         capacity=capacity,
         storage=backend.storage.read(),
+        duties=backend.duties.all(),
     )
 
 

@@ -18,6 +18,7 @@ from jobqueue.records import (
     Scope,
     WorkerRecord,
 )
+from jobqueue.records.duty import DutyRecord
 from jobqueue.records.relay import Waiting
 from jobqueue.records.storage import Storage
 from jobqueue.records.worker import NEWS_EVERY
@@ -58,6 +59,7 @@ class Reading:
     known_types: Set[str] | None = None
     capacity: int | None = None
     storage: Storage = field(default_factory=Storage)
+    duties: Sequence[DutyRecord] = ()
 
     def is_alive(self, worker: WorkerRecord) -> bool:
         """Return whether a worker has reported recently. One whose leases have ended must have reported just now."""

@@ -7,6 +7,7 @@ fixture ``make_backend`` that returns a function. The function takes a clock, or
 from __future__ import annotations
 
 from jobqueue.testing.contract.claiming import ClaimContract
+from jobqueue.testing.contract.duties import DutyContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.health import HealthContract
@@ -36,6 +37,7 @@ class BackendContract(
     LeaseContract,
     WatchContract,
     RegisterContract,
+    DutyContract,
     OperatorContract,
     AmendContract,
     FindContract,

@@ -28,6 +28,8 @@ class WorkerContext:
     events: Events
     #: ``None`` where no lock can prove that this worker is dead.
     lock: WorkerLock | None = None
+    #: The types that the worker takes, with their aliases.
+    types: frozenset[str] = frozenset()
     metrics: MetricsBuffer = field(default_factory=MetricsBuffer)
     stopping: bool = False
     #: What an operator asked of this worker, as of its last heartbeat.

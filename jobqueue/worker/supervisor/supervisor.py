@@ -25,7 +25,8 @@ from jobqueue.worker.supervisor import crashes
 from jobqueue.worker.supervisor.claims import POSTPONED_FOR, Claims, silence
 from jobqueue.worker.supervisor.context import WorkerContext
 from jobqueue.worker.supervisor.deaths import Deaths
-from jobqueue.worker.supervisor.duties import Duties
+from jobqueue.worker.supervisor.duties import DUTIES
+from jobqueue.worker.supervisor.duties.roster import Roster
 from jobqueue.worker.supervisor.events import Events
 from jobqueue.worker.supervisor.executor_link import LAST_READS, ExecutorLink
 from jobqueue.worker.supervisor.executors import Executors, InThread
@@ -92,19 +93,22 @@ class Supervisor:
             database=DatabaseLink(alias, claims.__len__, options.lease, backend.lies_in_row),
             events=Events(executors, options.name or owner),
             lock=lock,
+            types=types,
         )
         self.limits = Limits(self.context, may_kill=zygote is not None)
         self.leases = Leases(self.context, self.limits, zygote)
         self.loop = Loop(self.context, types, self.leases.guard)
         self.deaths = Deaths(self.context, self.loop.woken)
-        self.duties = Duties(self.context, types)
+        self.duties = Roster(self.context, DUTIES)
         self.metrics_flush = MetricsFlush(self.context)
         self.outcomes = Outcomes(self.context)
         self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
         self.wake_ups = WakeListener(backend, self._selector)
-        duties = (self.outcomes, self.duties, self.metrics_flush)
         #: The parts, in the order in which they act.
-        self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *duties)
+        self._parts: tuple[Part, ...] = (
+            *(self.shutdown, self.limits, self.leases, self.deaths),
+            *(self.loop, self.outcomes, self.duties, self.metrics_flush),
+        )
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False
@@ -131,7 +135,7 @@ class Supervisor:
         self.wake_ups.open()
         if self.context.lock:
             self.context.lock.sign(self.context.owner)
-        self.duties.tell_news()
+        self.duties.begin()
         self.metrics_flush.set_clock()
         signals.worker_started.send_robust(sender=None, worker=self.context.events.worker)
         self.context.executors.fill()

@@ -26,12 +26,13 @@ from jobqueue.records import (
     WorkerRecord,
     WorkerState,
 )
+from jobqueue.records.duty import DutyRecord
 from jobqueue.records.relay import Waiting
 from jobqueue.records.storage import HolderKind, SnapshotHolder, Storage
 from jobqueue.records.worker import SILENT_FOR
 from jobqueue.testing.clock import NOON
 
-SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+SECOND, MINUTE, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
 
 
 def depth(queue="default", name="resize", queued=1, **values):
@@ -73,6 +74,15 @@ FORGOTTEN = PauseRecord(Scope.QUEUE, "default", "why", NOON - FORGOTTEN_AFTER)
 QUIET = QuietJob("7", "resize", "default", "host:1:ab", NOON - STUCK_FOR)
 HOLDER = SnapshotHolder(kind=HolderKind.SESSION, name="pg_dump", pid=7, state="", since=NOON - 12 * MINUTE)
 DEAD = DeadLetterCount("default", "resize", 5)
+FAILED = DutyRecord(
+    name="sample",
+    owner="host:1:ab",
+    due_at=NOON,
+    held_until=NOON,
+    ran_at=NOON - MINUTE,
+    failure="OSError: disk full",
+    failing_since=NOON - MINUTE,
+)
 ALL_FAILED, ALL_WELL = ends(dead_lettered=500), ends(completed=10_000)
 
 #: What was read, and what is found: level, cause, queues, types, and where to look.
@@ -82,6 +92,8 @@ READINGS = {
         [("WARNING", "snapshot_held", "", "queues")],
     ),
     "a large log": (reading(storage=Storage(log_size=LARGE_LOG)), [("WARNING", "log_large", "", "queues")]),
+    "a duty that failed": (reading(duties=[FAILED]), [("WARNING", "duty_failing", "", "workers")]),
+    "a duty that failed, of a release that is gone": (reading(duties=[replace(FAILED, ran_at=NOON - DAY)]), []),
     "nothing": (reading(), []),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),
     "nothing is due": (reading(depth(due=0, oldest_due_at=None)), []),

@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from random import SystemRandom
 
 from django.db import DatabaseError
 
-from jobqueue.backends.sql.orphans import Orphans
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import NotMigrated
-from jobqueue.policy.stretches import begin_of
 from jobqueue.records.worker import NEWS_EVERY
 from jobqueue.worker.database_link import TROUBLE
 from jobqueue.worker.supervisor.context import WorkerContext
@@ -31,7 +28,7 @@ _dice = SystemRandom()
 
 
 class MetricsFlush:
-    """Stores the buffer. Once a minute it also stores the depth of the queue and prunes the history.
+    """Stores the buffer.
 
     Jobs never wait for it. While the database is out of reach, or other sessions have locked the rows, the metrics wait
     in the buffer. If the database refuses them, that is logged once.
@@ -41,9 +38,7 @@ class MetricsFlush:
         self._context = context
         self._at = 0.0
         self._left = 0
-        self._sampled: datetime | None = None
         self._has_complained = False
-        self._orphans = Orphans(context.backend)
 
     @property
     def due(self) -> float:
@@ -51,7 +46,7 @@ class MetricsFlush:
         return max(self._at, self._context.database.out_until)
 
     def act(self) -> None:
-        """Store a page of the buffer if it is time. After the last page, sample the depth of the queue."""
+        """Store a page of the buffer if it is time. After the last page, read the database's clock."""
         began = SYSTEM.monotonic()
         if began < self.due:
             return
@@ -64,23 +59,13 @@ class MetricsFlush:
         was_refused = left > 0 and not added and not self._has_complained
         self._at = began + (_dice.uniform(*_RETRY_AFTER) if was_refused else NEWS_EVERY.total_seconds())
         if not self._context.database.is_lost:
-            self._look()
+            self.set_clock()
 
-    def _look(self) -> None:
-        """Read the database's clock, and once a minute the depth of the queue."""
-        now = self.set_clock()
-        if now is None or begin_of(now, 60) == self._sampled:
-            return
-        if self._ask(partial(self._context.backend.metrics.sample, now)):
-            self._sampled = begin_of(now, 60)
-            self._ask(self._orphans.prune)
-
-    def set_clock(self) -> datetime | None:
+    def set_clock(self) -> None:
         """Set the buffer's clock to the database's."""
         now = self._context.database.ask(self._context.backend.now)
         if now is not None:
             self._context.metrics.set_clock(now)
-        return now
 
     def close(self) -> None:
         """Store the rest at the end of the worker. Other sessions may hold the rows for a moment."""

@@ -1,0 +1,30 @@
+"""What a duty is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from jobqueue.worker.supervisor.context import WorkerContext
+
+
+class Duty(ABC):
+    """Work that comes round. It must be safe if two workers do it at once, also if one of them was frozen meanwhile.
+
+    It is done in the supervisor, which also renews leases, so a turn takes some milliseconds. A duty with more to do
+    asks to be called again soon. It calls the backend directly, and raises if it fails.
+    """
+
+    #: The name that operators see. It is also the key of an elected duty's row.
+    name: ClassVar[str]
+    #: The seconds from one turn to the next, unless ``act`` says otherwise. For an elected duty, this is also the most.
+    every: ClassVar[float]
+    #: Whether one worker does it for all. Otherwise each worker does it.
+    is_elected: ClassVar[bool] = False
+
+    def __init__(self, context: WorkerContext) -> None:
+        self.context = context
+
+    @abstractmethod
+    def act(self) -> float | None:
+        """Do one turn. Return the seconds to the next one, for example to an exact moment; ``None`` means ``every``."""
