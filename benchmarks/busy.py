@@ -53,7 +53,7 @@ SLOTS = (2, 10, 50, 200)
 def enqueues(site: Site) -> Iterator[Figure]:
     """Enqueue with validation, key and commit while a worker drains at full speed, beside the bare INSERT."""
     with _busy(site, FULL_SPEED) as speed:
-        durations = _in_turns({"ours": _enqueue, "raw": lambda: _insert(site)}, site.size(15, 3))
+        durations = in_turns({"ours": enqueue_one, "raw": lambda: _insert(site)}, site.size(15, 3))
         drained = speed()
     ours, raw = _tail(durations["ours"], drained), _tail(durations["raw"], drained)
     goal = ENQUEUE[site.place.vendor]
@@ -69,13 +69,13 @@ def enqueues(site: Site) -> Iterator[Figure]:
 
 def budgets(site: Site) -> Iterator[Figure]:
     """Enqueue and call a view beside a million rows, with a busy worker and with one at full speed."""
-    acts: dict[str, Act] = {NEW: _enqueue, AGAIN: lambda: _enqueue("again")}
+    acts: dict[str, Act] = {NEW: enqueue_one, AGAIN: lambda: enqueue_one("again")}
     length = site.size(10, 2)
     for work in (USUAL, FULL_SPEED):
         with _busy(site, work) as speed, override_settings(ROOT_URLCONF="benchmarks.views"):
-            _enqueue("again")
+            enqueue_one("again")
             # The end of a request closes the connection: enqueues that keep theirs come before.
-            durations = _in_turns(acts, length) | _in_turns({VIEW: _request}, length)
+            durations = in_turns(acts, length) | in_turns({VIEW: _request}, length)
             drained = speed()
         for act, goal in BUDGETS.items():
             tail = _tail(durations[act], drained)
@@ -93,7 +93,7 @@ def neighbours(site: Site) -> Iterator[Figure]:
     """Enqueue and call a view beside a worker at full speed, by its number of slots."""
     for slots in SLOTS:
         with _busy(site, replace(FULL_SPEED, slots=slots)) as speed, override_settings(ROOT_URLCONF="benchmarks.views"):
-            durations = _in_turns({NEW: _enqueue}, site.size(5, 2)) | _in_turns({VIEW: _request}, site.size(5, 2))
+            durations = in_turns({NEW: enqueue_one}, site.size(5, 2)) | in_turns({VIEW: _request}, site.size(5, 2))
             drained = speed()
         for act, taken in durations.items():
             yield Figure(
@@ -126,7 +126,7 @@ def _speed() -> float:
     return float(span["all"] / (span["last"] - span["first"]).total_seconds())
 
 
-def _in_turns(acts: Mapping[str, Act], length: float) -> dict[str, list[float]]:
+def in_turns(acts: Mapping[str, Act], length: float) -> dict[str, list[float]]:
     """Call the functions in turns for the given seconds, and record how long each call took."""
     durations: dict[str, list[float]] = {name: [] for name in acts}
     end, turn = SYSTEM.monotonic() + length, 0
@@ -145,7 +145,7 @@ def _tail(durations: list[float], drained: float) -> Value:
     return Value(text, numbers)
 
 
-def _enqueue(key: str | None = None) -> None:
+def enqueue_one(key: str | None = None) -> None:
     resize_image.using(idempotency_key=key or new_id()).enqueue(Resize(image_id=7))
 
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class Place:
     database: dict[str, Any]
     address: str
     runtime: str
+    #: Further keys of ``JOBQUEUE``.
+    jobqueue: dict[str, Any] = field(default_factory=dict)
 
     def configure(self, apps: Sequence[str] = ("django.contrib.contenttypes",), **others: Any) -> None:
         """Make this process a minimal Django project with the queue and the named apps."""
@@ -46,7 +48,7 @@ class Place:
             DEBUG=False,
             DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
             INSTALLED_APPS=[*apps, "jobqueue"],
-            JOBQUEUE={"RUNTIME_DIR": self.runtime},
+            JOBQUEUE={"RUNTIME_DIR": self.runtime, "RETENTION": []} | self.jobqueue,
             SECRET_KEY="for benchmarks",  # noqa: S106 - nothing here is secret
             USE_TZ=True,
             **others,

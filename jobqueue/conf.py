@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+from jobqueue.policy import retention_rules
 from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
 
@@ -30,6 +31,8 @@ class Setting:
     default: Any
     accepts: Callable[[Any], bool]
     wants: str
+    #: Returns what is wrong with a value, for settings that need more than one sentence.
+    mistake: Callable[[Any], str] | None = None
 
 
 def _is_bytes(value: Any) -> bool:
@@ -91,6 +94,14 @@ def _is_links(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(label) and not obstacle(url) for label, url in value.items())
 
 
+def _mistaken_rules(value: Any) -> str:
+    try:
+        retention_rules.read(value)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 #: The values of TESTING: jobs are only stored, run when their transaction commits, or run by ``enqueue`` itself.
 TESTING = (None, "store", "inline", "immediate")
 
@@ -113,6 +124,13 @@ SETTINGS: dict[str, Setting] = {
     # How many jobs may wait in one queue before `jobqueue status` reports an error. It warns at 80 %. No job is
     # refused.
     "CAPACITY": Setting(10_000, _is_capacity, "a whole number of jobs, at least 1"),
+    # Which ended jobs are deleted, and when. Dead letters are kept unless a rule names them.
+    "RETENTION": Setting(
+        list(retention_rules.DEFAULT),
+        lambda value: not _mistaken_rules(value),
+        "a list of rules such as {'status': 'completed', 'keep': timedelta(days=7)}",
+        _mistaken_rules,
+    ),
     # Whether web processes start a worker. Most deployments run workers as services of their own.
     "EMBEDDED": Setting(False, lambda value: type(value) is bool, "True or False"),
     # The format of a worker's log: sentences for people, or one JSON object a line for machines.
@@ -191,6 +209,8 @@ def get(key: str) -> Any:
 
 def complaint(key: str, value: Any) -> str:
     """Return a sentence that says what is wrong with a value."""
+    if (mistake := SETTINGS[key].mistake) is not None:
+        return f"JOBQUEUE[{key!r}] is invalid: {mistake(value).rstrip('.')}."
     return f"JOBQUEUE[{key!r}] must be {SETTINGS[key].wants}, not {value!r}."
 
 

@@ -24,6 +24,7 @@ from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite.storage import LARGEST_LOG
 from jobqueue.models import (
     Attempt,
+    Duty,
     Job,
     KnownError,
     Metric,
@@ -40,7 +41,7 @@ from tests import distribution
 from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
-TABLES = (Attempt, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Worker)
+TABLES = (Attempt, Duty, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Worker)
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.
 STUMBLES = 3

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from django.db import DataError, IntegrityError
 
+from jobqueue.backends.duty_ports import DutyRoster, Retention
 from jobqueue.backends.ports import (
-    DutyRoster,
     ErrorReader,
     HealthReader,
     JobReader,
@@ -68,6 +68,7 @@ class Backend(ABC):
     metrics: Metrics
     workers: WorkerRegistry
     duties: DutyRoster
+    retention: Retention
     errors: ErrorReader
     storage: StorageReader
     health: HealthReader

@@ -1,6 +1,7 @@
 """The ports of a backend: the methods for operators and monitors, in one class for each subject.
 
-A worker uses only some of the ports: it adds to the metrics, reports itself to the registry, and takes turns at duties.
+A worker uses only two of the ports: it adds to the metrics, and reports itself to the registry. Those of its duties are
+in ``duty_ports``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ from jobqueue.records import (
     WorkerRecord,
     WorkerRequest,
 )
-from jobqueue.records.duty import DutyRecord
 from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS
 from jobqueue.records.storage import Storage
 
@@ -231,30 +231,6 @@ class WorkerRegistry(ABC):
     @abstractmethod
     def all(self) -> list[WorkerRecord]:
         """List the workers by name, including dead ones that were not deleted yet."""
-
-
-class DutyRoster(ABC):
-    """The duties that one worker does for all, and whose turn it is.
-
-    A turn saves the other workers work. It is no lock: a worker that froze in its turn may go on beside its successor.
-    """
-
-    @abstractmethod
-    def begin(self, name: str, owner: str, every: timedelta) -> timedelta | None:
-        """Take a turn at a duty that is done at least once in ``every``, and reserve the duty for ``TURN``.
-
-        Return ``None`` if the turn was taken, and otherwise how long to wait before the next try. The worker that did
-        the last turn takes the next one when it is due, and others take it ``PRECEDENCE`` later. Moments further ahead
-        than ``every`` come from another program or a clock that was set back, and don't count.
-        """
-
-    @abstractmethod
-    def end(self, name: str, owner: str, rest: timedelta, took: timedelta, failure: str = "") -> bool:
-        """End a turn: the next one is due after ``rest``. Return ``False`` if another worker has taken it over."""
-
-    @abstractmethod
-    def all(self) -> list[DutyRecord]:
-        """List the duties that were done at least once, by name."""
 
 
 class StorageReader(ABC):

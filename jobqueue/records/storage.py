@@ -32,11 +32,12 @@ class SnapshotHolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """The dead rows of the job table with the oldest holders of snapshots, and the size of the log in bytes.
+    """The dead and the live rows of the job table, the oldest holders of snapshots, and the bytes of the log.
 
     ``None`` means that the database has no such thing.
     """
 
     holders: tuple[SnapshotHolder, ...] = ()
     dead_rows: int | None = None
+    live_rows: int | None = None
     log_size: int | None = None

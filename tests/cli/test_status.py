@@ -114,6 +114,17 @@ def test_what_is_paused_is_told_with_its_reason(run, queue):
     ]
 
 
+def test_a_duty_is_listed_and_its_failure_is_a_warning(run, queue, worker):
+    owner = worker().owner
+    queue.duties.begin("sample", owner, timedelta(minutes=1))
+    queue.duties.end("sample", owner, timedelta(minutes=1), timedelta(seconds=1), "OSError: disk full\nin line 7")
+    (duty,) = run("workers", "--json").json["duties"]
+    assert (duty["name"], duty["owner"], duty["seconds"]) == ("sample", owner, 1.0)
+    said = run("status")
+    assert said.code == 1
+    assert "The workers' duty “sample” has failed for 0s: OSError: disk full." in said.out
+
+
 def test_workers_are_asked_by_name_or_owner(run, queue, alias, worker):
     for name in ("one", "two", "three"):
         worker(name)

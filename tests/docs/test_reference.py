@@ -15,6 +15,7 @@ from django.dispatch import Signal
 import jobqueue
 from jobqueue import api, conf, errors, signals
 from jobqueue.backends.base import Backend
+from jobqueue.backends.duty_ports import DutyRoster, Retention
 from jobqueue.backends.ports import ErrorReader, JobReader, Metrics, Operator, WorkerRegistry
 from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
@@ -165,6 +166,8 @@ def test_every_verb_of_a_backend_is_in_its_contract():
         "metrics": Metrics,
         "workers": WorkerRegistry,
         "errors": ErrorReader,
+        "duties": DutyRoster,
+        "retention": Retention,
     }
     verbs = {f"{port}.{name}" for port, kind in ports.items() for name in vars(kind) if not name.startswith("_")}
     assert {name for name in verbs - {"jobs.get"} if f"`{name}`" not in page} == set()

@@ -16,7 +16,8 @@ from jobqueue.worker.supervisor.duties import roster as roster_module
 from jobqueue.worker.supervisor.duties.duty import Duty
 from jobqueue.worker.supervisor.duties.roster import Roster
 from jobqueue.worker.supervisor.duties.sample import Sample
-from tests.worker.harness import ON_SQLITE, freeze, thaw, until
+from tests.conftest import ON_SQLITE
+from tests.worker.harness import freeze, thaw, until
 
 
 class Context:
@@ -84,7 +85,7 @@ def test_a_duty_that_fails_harms_no_other_and_is_said_once(context, clock, caplo
     assert (bad.failure.split(":")[0], bad.failing_since, good.failure) == (type(error).__name__, NOON, "")
 
 
-def test_while_the_database_is_out_of_reach_no_duty_is_blamed(context, clock, monkeypatch):
+def test_while_the_database_is_out_of_reach_no_duty_is_blamed(context):
     def fail():
         raise OperationalError("gone")
 

@@ -16,6 +16,7 @@ from jobqueue.backends.memory.health import MemoryHealthReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.retention import MemoryRetention
 from jobqueue.backends.memory.storage import MemoryStorageReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.wake import MemoryListener
@@ -57,6 +58,7 @@ class MemoryBackend(Backend):
         self.metrics = MemoryMetrics(self._tables)
         self.workers = MemoryWorkerRegistry(self._tables)
         self.duties = MemoryDutyRoster(self._tables)
+        self.retention = MemoryRetention(self._tables)
         self.errors = MemoryErrorReader(self._tables)
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)

@@ -18,6 +18,7 @@ from jobqueue.backends.postgresql.floors.floor import LAG, Position
 from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_behind, range_values
 from jobqueue.backends.postgresql.leases import PostgresLeases
 from jobqueue.backends.postgresql.metrics import PostgresMetrics
+from jobqueue.backends.postgresql.retention import PostgresRetention
 from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
 from jobqueue.backends.postgresql.storage import PostgresStorageReader
@@ -40,6 +41,7 @@ class PostgresBackend(SqlBackend):
 
     session_class = PostgresSession
     metrics_class = PostgresMetrics
+    retention_class = PostgresRetention
     drafts_class = PostgresDrafts
     settlements_class = PostgresSettlements
     leases_class = PostgresLeases

@@ -32,7 +32,7 @@ SELECT kind, name, pid, state, since FROM (
 ) AS holders
  ORDER BY age DESC, since LIMIT {MOST_NAMED}
 """
-_DEAD_ROWS = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = 'job_queue'::regclass"
+_ROWS = "SELECT n_dead_tup, n_live_tup FROM pg_stat_user_tables WHERE relid = 'job_queue'::regclass"
 
 
 class PostgresStorageReader(StorageReader):
@@ -45,8 +45,8 @@ class PostgresStorageReader(StorageReader):
         with self._session.reading(), self._session.connection.cursor() as cursor:
             cursor.execute(_HOLDERS)
             holders = cursor.fetchall()
-            cursor.execute(_DEAD_ROWS)
-            dead_rows = sum(row[0] for row in cursor.fetchall())
+            cursor.execute(_ROWS)
+            dead_rows, live_rows = next(iter(cursor.fetchall()), (0, 0))
         return Storage(
             holders=tuple(
                 SnapshotHolder(
@@ -59,4 +59,5 @@ class PostgresStorageReader(StorageReader):
                 for kind, name, pid, state, since in holders
             ),
             dead_rows=dead_rows,
+            live_rows=live_rows,
         )

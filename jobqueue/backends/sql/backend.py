@@ -21,6 +21,7 @@ from jobqueue.backends.sql.ports.health import SqlHealthReader
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
+from jobqueue.backends.sql.ports.retention import SqlRetention
 from jobqueue.backends.sql.ports.workers import SqlWorkerRegistry
 from jobqueue.backends.sql.session import Session
 from jobqueue.backends.sql.settlements import Settlements
@@ -62,6 +63,7 @@ class SqlBackend(Backend):
     workers_class: ClassVar[type[SqlWorkerRegistry]] = SqlWorkerRegistry
     errors_class: ClassVar[type[SqlErrorReader]] = SqlErrorReader
     health_class: ClassVar[type[SqlHealthReader]] = SqlHealthReader
+    retention_class: ClassVar[type[SqlRetention]]
     drafts_class: ClassVar[type[Drafts]]
     settlements_class: ClassVar[type[Settlements]]
     leases_class: ClassVar[type[StoredLeases]]
@@ -78,6 +80,7 @@ class SqlBackend(Backend):
         self.metrics = self.metrics_class(self.session)
         self.workers = self.workers_class(self.session)
         self.duties = SqlDutyRoster(self.session)
+        self.retention = self.retention_class(self.session)
         self.errors = self.errors_class(self.session)
         self.health = self.health_class(self.session)
         self.drafts = self.drafts_class(self.session)

@@ -15,6 +15,7 @@ from jobqueue.backends.sqlite import claim_rows, lock, statements, storage
 from jobqueue.backends.sqlite.drafts import SqliteDrafts
 from jobqueue.backends.sqlite.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.retention import SqliteRetention
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
@@ -31,6 +32,7 @@ class SqliteBackend(SqlBackend):
 
     session_class = SqliteSession
     jobs_class = SqliteJobReader
+    retention_class = SqliteRetention
     drafts_class = SqliteDrafts
     settlements_class = SqliteSettlements
     leases_class = SqliteLeases

@@ -19,6 +19,14 @@ def bound_log(session: Session) -> None:
         cursor.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
 
 
+def log_of(session: Session) -> Path | None:
+    """Return the file of the log, which may be missing, or ``None`` for a database in memory."""
+    with session.reading(), session.connection.cursor() as cursor:
+        cursor.execute("PRAGMA database_list")
+        path = next((row[2] for row in cursor.fetchall() if row[1] == "main"), "")
+    return Path(f"{path}-wal") if path else None
+
+
 class SqliteStorageReader(StorageReader):
     """Reads the size of the log. SQLite doesn't say which process reads."""
 
@@ -26,10 +34,7 @@ class SqliteStorageReader(StorageReader):
         self._session = session
 
     def read(self) -> Storage:
-        with self._session.reading(), self._session.connection.cursor() as cursor:
-            cursor.execute("PRAGMA database_list")
-            path = next((row[2] for row in cursor.fetchall() if row[1] == "main"), "")
-        size = 0
+        log, size = log_of(self._session), 0
         with suppress(OSError):
-            size = Path(f"{path}-wal").stat().st_size if path else 0
+            size = log.stat().st_size if log else 0
         return Storage(log_size=size)

@@ -18,6 +18,7 @@ _ANYWHERE: tuple[Find, ...] = (
     flow.pause_forgotten,
     flow.paused,
     storage.snapshot_held,
+    storage.dead_rows_kept,
     storage.log_large,
     duties.duty_failing,
 )

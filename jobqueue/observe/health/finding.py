@@ -44,6 +44,7 @@ class Cause(StrEnum):
     TENANT_FLOOD = "tenant_flood"
     DIED_LATELY = "died_lately"
     SNAPSHOT_HELD = "snapshot_held"
+    DEAD_ROWS_KEPT = "dead_rows_kept"
     LOG_LARGE = "log_large"
     DUTY_FAILING = "duty_failing"
     CLOCKS_APART = "clocks_apart"

@@ -12,6 +12,8 @@ from jobqueue.records.storage import SnapshotHolder
 #: A snapshot is old after this long, and costs something from so many dead rows on.
 OLD_SNAPSHOT = timedelta(minutes=1)
 COSTLY_DEAD_ROWS = 10_000
+#: Autovacuum removes dead rows of the job table within a minute or so. So many should not be left.
+MANY_DEAD_ROWS = 500_000
 #: SQLite writes its log back after about 4 MB. A log of more than this, in bytes, has a reader in its way.
 LARGE_LOG = 64 * 1024 * 1024
 
@@ -28,6 +30,13 @@ def snapshot_held(seen: Reading) -> Iterator[Finding]:
             since=holder.since,
             reason=described(holder),
         )
+
+
+def dead_rows_kept(seen: Reading) -> Iterator[Finding]:
+    """Find dead rows that autovacuum should have removed long ago: more than live ones, and nobody holds them."""
+    dead_rows = seen.storage.dead_rows or 0
+    if _oldest(seen) is None and dead_rows >= max(MANY_DEAD_ROWS, seen.storage.live_rows or 0):
+        yield Finding(level=Level.WARNING, cause=Cause.DEAD_ROWS_KEPT, place=Place.QUEUES, dead_rows=dead_rows)
 
 
 def log_large(seen: Reading) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from jobqueue.testing.contract.operator.grouping import GroupContract
 from jobqueue.testing.contract.operator.operating import OperatorContract
 from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.registering import RegisterContract
+from jobqueue.testing.contract.retaining import RetentionContract
 from jobqueue.testing.contract.sampling import SampleContract
 from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.storing import StorageContract
@@ -38,6 +39,7 @@ class BackendContract(
     WatchContract,
     RegisterContract,
     DutyContract,
+    RetentionContract,
     OperatorContract,
     AmendContract,
     FindContract,

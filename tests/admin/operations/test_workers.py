@@ -63,6 +63,18 @@ def test_a_worker_is_listed_with_all_that_is_known_of_it(queue, operator):
     assert page_of("host:1:nonce") in answer.content.decode()
 
 
+def test_the_duties_are_listed_with_their_worker_and_the_last_failure(queue, operator):
+    owner, hour = up(queue, name="mail-1"), timedelta(hours=1)
+    queue.duties.begin("sample", owner, hour)
+    queue.duties.end("sample", owner, hour, timedelta(seconds=1), "OSError: password=hunter2\nis wrong")
+    answer = operator.client.get(FIRST)
+    duties = answer.content.decode().partition("<h2>Duties</h2>")[2]
+    assert "mail-1" in duties
+    assert "sample" in duties
+    assert "OSError" in duties
+    assert "hunter2" not in duties
+
+
 def test_states_are_told_in_words_and_a_worker_that_serves_all_queues_says_all(queue, operator):
     for owner, state in (("a", WorkerState.RUNNING), ("b", WorkerState.STOPPING), ("c", WorkerState.RUNNING)):
         up(queue, owner, state=state)

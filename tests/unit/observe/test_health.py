@@ -13,7 +13,7 @@ from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advi
 from jobqueue.observe.health.failures import HOPELESS, LATELY, LEAST_ATTEMPTS, PAST, WINDOWS
 from jobqueue.observe.health.flow import FORGOTTEN_AFTER, OLD, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
-from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG
+from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG, MANY_DEAD_ROWS
 from jobqueue.observe.health.workers import CLOCK_TOLERANCE, PATIENCE, SILENCE_WARNS_FOR
 from jobqueue.records import (
     DeadLetterCount,
@@ -92,6 +92,14 @@ READINGS = {
         [("WARNING", "snapshot_held", "", "queues")],
     ),
     "a large log": (reading(storage=Storage(log_size=LARGE_LOG)), [("WARNING", "log_large", "", "queues")]),
+    "dead rows that nobody holds": (
+        reading(storage=Storage(dead_rows=MANY_DEAD_ROWS, live_rows=MANY_DEAD_ROWS)),
+        [("WARNING", "dead_rows_kept", "", "queues")],
+    ),
+    "dead rows beside more live ones": (
+        reading(storage=Storage(dead_rows=MANY_DEAD_ROWS, live_rows=MANY_DEAD_ROWS + 1)),
+        [],
+    ),
     "a duty that failed": (reading(duties=[FAILED]), [("WARNING", "duty_failing", "", "workers")]),
     "a duty that failed, of a release that is gone": (reading(duties=[replace(FAILED, ran_at=NOON - DAY)]), []),
     "nothing": (reading(), []),

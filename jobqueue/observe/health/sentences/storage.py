@@ -20,6 +20,11 @@ def _snapshot(one: Finding, wording: Wording, now: datetime) -> str:
     return text % {**about, "length": wording.since(one.since, now)}
 
 
+def _dead_rows(one: Finding, wording: Wording, now: datetime) -> str:
+    text = gettext("The job table has %(count)s dead rows, more than live ones: autovacuum doesn't keep up.")
+    return text % {"count": wording.number(one.dead_rows)}
+
+
 def _log(one: Finding, wording: Wording, now: datetime) -> str:
     text = gettext("SQLite's write-ahead log has %(size)s MB, because a transaction that reads prevents checkpoints.")
     return text % {"size": wording.number(one.log_size // 2**20)}
@@ -33,6 +38,11 @@ WORDS = {
             "End the transaction that holds the snapshot, or wait for its end. Until then, queries read past the dead "
             "rows."
         ),
+    ),
+    Cause.DEAD_ROWS_KEPT: Words(
+        _dead_rows,
+        _dead_rows,
+        _("Run VACUUM job_queue, and check that autovacuum is on and has workers to spare."),
     ),
     Cause.LOG_LARGE: Words(
         _log,

@@ -1,0 +1,42 @@
+"""Retention in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from jobqueue.backends.duty_ports import Place, Retention
+from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.policy.retention import ENDED, EndedJob
+from jobqueue.records import JobRecord
+
+
+class MemoryRetention(Retention):
+    """Walks over the jobs by id. The history of a job is part of it."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def walk(self, after: Place, most: int) -> tuple[list[EndedJob], Place]:
+        with self._tables.lock:
+            ids = sorted((one for one in self._tables.jobs if after is None or one < str(after)), reverse=True)[:most]
+            rows = [self._tables.jobs[job_id] for job_id in ids]
+        return [_ended(row) for row in rows if row.status in ENDED], ids[-1] if len(ids) == most else None
+
+    def before(self, job_id: str) -> Place:
+        return job_id
+
+    def prune(self, jobs: Sequence[EndedJob]) -> list[EndedJob]:
+        with self._tables.atomic():
+            rows = {job.id: self._tables.jobs.get(job.id) for job in jobs}
+            same = [job for job in jobs if (row := rows[job.id]) is not None and _ended(row) == job]
+            for job in same:
+                self._tables.delete(job.id)
+            return same
+
+    def prune_beside(self, orders: timedelta, errors: timedelta) -> int:
+        return 0
+
+
+def _ended(row: JobRecord) -> EndedJob:
+    return EndedJob(row.id, row.id, row.type, row.queue, row.status.value, row.completed_at or row.updated_at)
