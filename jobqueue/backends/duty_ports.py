@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from jobqueue.policy.retention import EndedJob
 from jobqueue.records.duty import DutyRecord
@@ -50,6 +51,10 @@ class Retention(ABC):
     @abstractmethod
     def before(self, job_id: str) -> Place:
         """Return the place behind which a walk finds the jobs with lesser ids."""
+
+    @abstractmethod
+    def rows(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Read jobs as JSON: all columns, moments as text, and the history. Jobs that are gone are left out."""
 
     @abstractmethod
     def prune(self, jobs: Sequence[EndedJob]) -> list[EndedJob]:

@@ -25,6 +25,8 @@ class Rule:
     keep_last: int | None = None
     type: str | None = None
     queue: str | None = None
+    #: The folder in which jobs are archived before they are deleted.
+    archive: str | None = None
 
     def concerns(self, status: str, kind: str, queue: str) -> bool:
         """Return whether a job belongs to this rule, if no other rule says more about it."""

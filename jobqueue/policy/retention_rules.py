@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from jobqueue import durations
@@ -11,7 +12,7 @@ from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.retention import ENDED, Rule
 from jobqueue.states import JobStatus
 
-_KEYS = ("status", "type", "queue", "keep", "keep_last")
+_KEYS = ("status", "type", "queue", "keep", "keep_last", "archive")
 _ENDED = tuple(status.value for status in ENDED)
 #: A site keeps a week of what it did, and a month of what somebody stopped. Dead letters wait for an operator.
 DEFAULT: tuple[dict[str, Any], ...] = (
@@ -46,6 +47,7 @@ def _rule(number: int, given: Any) -> Rule:
         keep_last=_count(number, given.get("keep_last")),
         type=_name(number, given, "type"),
         queue=_name(number, given, "queue"),
+        archive=_folder(number, given.get("archive")),
     )
 
 
@@ -67,6 +69,12 @@ def _name(number: int, given: Mapping[str, Any], key: str) -> str | None:
     if name is None or (isinstance(name, str) and name):
         return name
     raise ValueError(f"the {key!r} of rule {number} must be a name, not {name!r}")
+
+
+def _folder(number: int, given: Any) -> str | None:
+    if given is None or (isinstance(given, (str, Path)) and Path(given).is_absolute()):
+        return None if given is None else str(given)
+    raise ValueError(f"the 'archive' of rule {number} must be the absolute path of a folder, not {given!r}")
 
 
 def _refuse_repeated(rules: Iterable[Rule]) -> None:

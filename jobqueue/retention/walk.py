@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
+from jobqueue.archive.pack import store
 from jobqueue.backends.base import Backend
 from jobqueue.backends.duty_ports import Place
 from jobqueue.clock import SYSTEM
@@ -54,11 +56,22 @@ class Walk:
         began = SYSTEM.monotonic()
         found, place = self._backend.retention.walk(self._place, self._size)
         over = [job for job in found if self._is_over(job)]
-        gone = over if self._dry_run or not over else self._backend.retention.prune(over)
+        gone = over if self._dry_run or not over else self._prune(over)
         self.pruned.update(Group(job.status, job.type, job.queue) for job in gone)
         self._go_on(found, place)
         self._fit(SYSTEM.monotonic() - began)
         return len(gone)
+
+    def _prune(self, over: Sequence[EndedJob]) -> list[EndedJob]:
+        """Delete jobs. Those whose rule says so are archived first."""
+        folders: dict[str, list[EndedJob]] = {}
+        for job in over:
+            rule = self._rule_of(Group(job.status, job.type, job.queue))
+            if rule is not None and rule.archive:
+                folders.setdefault(rule.archive, []).append(job)
+        for folder, jobs in folders.items():
+            store(Path(folder), self._backend.retention.rows([job.id for job in jobs]))
+        return self._backend.retention.prune(over)
 
     def _is_over(self, job: EndedJob) -> bool:
         rule = self._rule_of(Group(job.status, job.type, job.queue))

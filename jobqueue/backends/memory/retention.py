@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
 
 from jobqueue.backends.duty_ports import Place, Retention
 from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.clock import to_text
 from jobqueue.policy.retention import ENDED, EndedJob
 from jobqueue.records import JobRecord
 
@@ -26,6 +29,11 @@ class MemoryRetention(Retention):
     def before(self, job_id: str) -> Place:
         return job_id
 
+    def rows(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        with self._tables.lock:
+            found = [self._tables.jobs[job_id] for job_id in sorted(ids) if job_id in self._tables.jobs]
+            return [_plain(row) for row in found]
+
     def prune(self, jobs: Sequence[EndedJob]) -> list[EndedJob]:
         with self._tables.atomic():
             rows = {job.id: self._tables.jobs.get(job.id) for job in jobs}
@@ -40,3 +48,14 @@ class MemoryRetention(Retention):
 
 def _ended(row: JobRecord) -> EndedJob:
     return EndedJob(row.id, row.id, row.type, row.queue, row.status.value, row.completed_at or row.updated_at)
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    found = {one.name: _written(getattr(row, one.name)) for one in fields(row)}
+    return found | ({"history": [_plain(one) for one in row.history]} if "history" in found else {})
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return to_text(value) if isinstance(value, datetime) else value

@@ -10,7 +10,7 @@ from jobqueue import retention
 from jobqueue.backends import current
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
-from jobqueue.cli.exits import OK
+from jobqueue.cli.exits import OK, failure
 from jobqueue.cli.values import counted
 from jobqueue.clock import SYSTEM
 from jobqueue.retention.walk import Walk
@@ -25,10 +25,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(options: dict[str, Any], console: Console) -> int:
     dry_run = options["dry_run"]
     walk = Walk(current(), retention.rules(), dry_run=dry_run)
-    while not walk.is_over:
-        began = SYSTEM.monotonic()
-        if walk.step():
-            time.sleep(SYSTEM.monotonic() - began)  # others write as often as this command
+    try:
+        while not walk.is_over:
+            began = SYSTEM.monotonic()
+            if walk.step():
+                time.sleep(SYSTEM.monotonic() - began)  # others write as often as this command
+    except OSError as error:
+        raise failure(f"Jobs can't be archived, so they stay: {error}") from error
     count = sum(walk.pruned.values())
     if console.as_json:
         groups = [{**group._asdict(), "jobs": jobs} for group, jobs in sorted(walk.pruned.items())]

@@ -13,6 +13,7 @@ from django.db.utils import Error as DatabaseError
 
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.commands import (
+    archive,
     bulk,
     enqueue,
     health,
@@ -45,6 +46,7 @@ SUBCOMMANDS = (
     pause.RESUME,
     workers.WORKERS,
     prune.PRUNE,
+    archive.ARCHIVE,
     enqueue.ENQUEUE,
     regroup.REGROUP,
     reconcile.RECONCILE,

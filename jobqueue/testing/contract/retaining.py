@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from jobqueue.backends.base import Backend
+from jobqueue.clock import to_text
 from jobqueue.ids import UlidFactory, least_id
 from jobqueue.policy.retention import EndedJob, Rule
 from jobqueue.retention.walk import Group, Walk
@@ -135,6 +137,16 @@ class RetentionContract(Contract):
         assert sum(walk.pruned.values()) == 2
         assert left(backend, *ids) == ids
 
+    def test_a_row_of_the_archive_has_all_that_is_known_of_a_job(self, backend: Backend, clock: VirtualClock) -> None:
+        job_id = ended(backend, clock, DEAD, payload='{"image_id": 8}', tenant="acme")
+        (row,) = json.loads(json.dumps(backend.retention.rows([job_id, "gone"])))
+        assert (row["id"], row["status"], row["payload"], row["tenant"]) == (
+            *(job_id, "dead_letter"),
+            *({"image_id": 8}, "acme"),
+        )
+        assert row["completed_at"] == to_text(job(backend, job_id).completed_at or clock.now())
+        assert [(one["attempt"], one["message"]) for one in row["history"]] == [(1, "disk on fire")]
+
     def test_the_history_goes_with_its_job(self, backend: Backend, clock: VirtualClock) -> None:
         job_id = ended(backend, clock, DEAD)
         assert len(job(backend, job_id).history) == 1
@@ -194,7 +206,7 @@ class RetentionContract(Contract):
         for _ in range(3):
             ids.append(ended(backend, clock))
             clock.advance(HOUR)
-        place = backend.retention.before(least_id(clock.now() - HOUR))
+        place = backend.retention.before(least_id(clock.now() - 2 * HOUR))
         assert [one.id for one in backend.retention.walk(place, 9)[0]] == [ids[1], ids[0]]
 
     def test_beside_jobs_there_is_nothing_to_prune_at_first(self, backend: Backend) -> None:

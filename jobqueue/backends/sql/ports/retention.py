@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db.models import OuterRef, Q, Subquery
 
 from jobqueue.backends.duty_ports import Place, Retention
 from jobqueue.backends.sql.session import Session
+from jobqueue.clock import to_text
+from jobqueue.foreign_json import Unreadable
 from jobqueue.models import Attempt, Job, KnownError, Order, OrderedJob
 from jobqueue.models.fields import as_utc
 from jobqueue.models.order import OrderState
@@ -48,6 +50,15 @@ class SqlRetention(Retention):
             rows = self._run(statement, {"after": after, "most": most})
         place = rows[-1][0] if len(rows) == most else None
         return [self._job(row) for row in rows if row[4] in _ENDED], place
+
+    def rows(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        with self._session.reading():
+            jobs = self._session.rows(Job).filter(pk__in=ids).order_by("pk").values()
+            found = {row["id"]: {**_plain(row), "history": []} for row in jobs}
+            for row in self._session.rows(Attempt).filter(job_id__in=ids).order_by("pk").values():
+                if row["job_id"] in found:
+                    found[row["job_id"]]["history"].append(_plain(row))
+        return list(found.values())
 
     def prune(self, jobs: Sequence[EndedJob]) -> list[EndedJob]:
         return self._session.transact(lambda: self._prune({job.key: job for job in jobs}))
@@ -98,3 +109,14 @@ class SqlRetention(Retention):
         unused = rows.alias(found=Subquery(dead.values("pk")[:1])).filter(found=None).order_by("pk")
         some = list(unused.values_list("pk", flat=True)[:_BESIDE])
         return self._session.rows(KnownError).filter(pk__in=some).delete()[0] if some else 0
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _written(value) for name, value in row.items()}
+
+
+def _written(value: Any) -> Any:
+    """Return a moment as text, and JSON that can't be read as it is stored."""
+    if isinstance(value, datetime):
+        return to_text(value)
+    return value.text if isinstance(value, Unreadable) else value
