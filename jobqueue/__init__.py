@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobqueue.api import aenqueue, aenqueue_many, aget, enqueue, enqueue_many, enqueue_on_commit, get, job
 from jobqueue.api.handler import Handler
 from jobqueue.api.receipts import Receipt
+from jobqueue.api.schedules import schedule
 from jobqueue.errors import (
     Cancel,
     DatabaseBusy,
@@ -34,15 +35,18 @@ from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.origin import origin
 from jobqueue.handlers.typed_options import JobOptions
 from jobqueue.policy.retry import Exponential, Fixed
+from jobqueue.policy.schedules.rule import Cron, Every
 from jobqueue.records import JobRecord
 from jobqueue.states import JobStatus
 from jobqueue.version import __version__ as __version__
 
 __all__ = [
     "Cancel",
+    "Cron",
     "DatabaseBusy",
     "Discard",
     "DuplicateJobType",
+    "Every",
     "Exponential",
     "Fixed",
     "Handler",
@@ -79,4 +83,5 @@ __all__ = [
     "get",
     "job",
     "origin",
+    "schedule",
 ]

@@ -13,6 +13,8 @@ from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import job_type, registry
 from jobqueue.handlers.typed_options import JobDefaults
 from jobqueue.policy.retry import Delay, Exponential, Seconds
+from jobqueue.policy.schedules.rule import Rule
+from jobqueue.schedules.declared import declare_rules
 
 
 class MakesHandler(Protocol):
@@ -80,6 +82,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    schedule: Rule | Sequence[Rule] = (),
     **defaults: Unpack[JobDefaults],
 ) -> MakesHandler: ...
 def job(
@@ -95,6 +98,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    schedule: Rule | Sequence[Rule] = (),
     **defaults: Any,
 ) -> Any:
     """Make a function a handler of jobs. Can be used with or without options.
@@ -105,7 +109,8 @@ def job(
     evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how long a job stays claimed
     after its worker stops renewing the lease. ``atomic`` runs the handler and its completion in one transaction of
     the queue's database, so that its writes there happen exactly once. ``editable=False`` keeps operators from
-    changing the payloads of such jobs.
+    changing the payloads of such jobs. ``schedule`` is a rule, or several, for jobs with an empty payload; see
+    ``schedule()``, which has more options.
     """
     if name is not None and not isinstance(name, str):
         return job()(name)
@@ -116,6 +121,7 @@ def job(
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
         made = job_type(function, name, options=options, policy=policy, aliases=names, lease=length, **given)
         registry.add(made)
+        declare_rules(made, schedule)
         return handler_of(made)
 
     return make

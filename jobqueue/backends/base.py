@@ -22,6 +22,7 @@ from jobqueue.backends.ports import (
     StorageReader,
     WorkerRegistry,
 )
+from jobqueue.backends.schedules import Schedules
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.records import (
@@ -72,6 +73,7 @@ class Backend(ABC):
     errors: ErrorReader
     storage: StorageReader
     health: HealthReader
+    schedules: Schedules
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

@@ -18,7 +18,7 @@ Exceptions = tuple[type[BaseException], ...]
 _OF_ONE_JOB = frozenset({"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"})
 #: Options of ``@job`` that aren't defaults of its jobs.
 OF_A_TYPE = frozenset(
-    {"retry", "retry_on", "discard_on", "version", "upgraders", "aliases", "lease", "atomic", "editable"}
+    {"retry", "retry_on", "discard_on", "version", "upgraders", "aliases", "lease", "atomic", "editable", "schedule"}
 )
 
 

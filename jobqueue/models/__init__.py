@@ -1,4 +1,4 @@
-"""The tables: jobs, history, duties, known errors, metrics, orders, pauses, relays, saved searches and workers."""
+"""The tables: jobs, history, duties, errors, metrics, orders, pauses, relays, searches, schedules and workers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jobqueue.models.order import Order, OrderedJob, OrderPart
 from jobqueue.models.pause import Pause, Queue
 from jobqueue.models.relay import Relay
 from jobqueue.models.saved_search import SavedSearch
+from jobqueue.models.schedule import Schedule
 from jobqueue.models.worker import Worker
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "Queue",
     "Relay",
     "SavedSearch",
+    "Schedule",
     "Worker",
 ]

@@ -17,6 +17,7 @@ from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
 from jobqueue.backends.memory.retention import MemoryRetention
+from jobqueue.backends.memory.schedules import MemorySchedules
 from jobqueue.backends.memory.storage import MemoryStorageReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.wake import MemoryListener
@@ -62,6 +63,7 @@ class MemoryBackend(Backend):
         self.errors = MemoryErrorReader(self._tables)
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)
+        self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
         self._listeners: set[MemoryListener] = set()
 
     @property

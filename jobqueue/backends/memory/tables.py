@@ -12,6 +12,7 @@ from typing import Any
 
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.records import JobRecord, PauseRecord, Scope
+from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.states import ACTIVE
 
 logger = logging.getLogger("jobqueue")
@@ -29,6 +30,9 @@ class MemoryTables:
         #: When each error was first seen in each release, and when its dead letters were last retried.
         self.errors: dict[tuple[str, str], datetime] = {}
         self.retries: dict[str, datetime] = {}
+        self.schedules: dict[str, ScheduleRecord] = {}
+        #: The schedule and the slot of each job that has them.
+        self.slots: dict[str, tuple[str, datetime | None]] = {}
         self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
@@ -45,6 +49,8 @@ class MemoryTables:
                 dict(self.jobs),
                 dict(self.texts),
                 dict(self.pauses),
+                dict(self.schedules),
+                dict(self.slots),
                 dict(self.errors),
                 dict(self.retries),
                 list(self._callbacks),
@@ -53,7 +59,8 @@ class MemoryTables:
             try:
                 yield
             except BaseException:
-                self.jobs, self.texts, self.pauses, self.errors, self.retries, self._callbacks = before
+                self.jobs, self.texts, self.pauses, self.schedules, self.slots = before[:5]
+                self.errors, self.retries, self._callbacks = before[5:]
                 raise
             finally:
                 self._depth -= 1

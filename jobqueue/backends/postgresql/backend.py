@@ -19,6 +19,7 @@ from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_be
 from jobqueue.backends.postgresql.leases import PostgresLeases
 from jobqueue.backends.postgresql.metrics import PostgresMetrics
 from jobqueue.backends.postgresql.retention import PostgresRetention
+from jobqueue.backends.postgresql.schedules import PostgresSchedules
 from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
 from jobqueue.backends.postgresql.storage import PostgresStorageReader
@@ -43,6 +44,7 @@ class PostgresBackend(SqlBackend):
     metrics_class = PostgresMetrics
     retention_class = PostgresRetention
     drafts_class = PostgresDrafts
+    schedules_class = PostgresSchedules
     settlements_class = PostgresSettlements
     leases_class = PostgresLeases
     session: PostgresSession

@@ -20,6 +20,11 @@ _SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in s
 }
 
 
+def columns_of(draft: Draft) -> dict[str, Any]:
+    """Return the columns of one draft."""
+    return {name: read(draft) for name, read in _SAID.items()}
+
+
 def common_and_each(drafts: Sequence[Draft]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Split the columns of drafts into those with the same value in all drafts, and the others."""
     common, each = {}, {}

@@ -22,6 +22,7 @@ from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
 from jobqueue.backends.sql.ports.retention import SqlRetention
+from jobqueue.backends.sql.ports.schedules import SqlSchedules
 from jobqueue.backends.sql.ports.workers import SqlWorkerRegistry
 from jobqueue.backends.sql.session import Session
 from jobqueue.backends.sql.settlements import Settlements
@@ -64,6 +65,7 @@ class SqlBackend(Backend):
     errors_class: ClassVar[type[SqlErrorReader]] = SqlErrorReader
     health_class: ClassVar[type[SqlHealthReader]] = SqlHealthReader
     retention_class: ClassVar[type[SqlRetention]]
+    schedules_class: ClassVar[type[SqlSchedules]]
     drafts_class: ClassVar[type[Drafts]]
     settlements_class: ClassVar[type[Settlements]]
     leases_class: ClassVar[type[StoredLeases]]
@@ -83,6 +85,7 @@ class SqlBackend(Backend):
         self.retention = self.retention_class(self.session)
         self.errors = self.errors_class(self.session)
         self.health = self.health_class(self.session)
+        self.schedules = self.schedules_class(self.session, self.jobs)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)

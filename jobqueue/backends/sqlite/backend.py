@@ -16,6 +16,7 @@ from jobqueue.backends.sqlite.drafts import SqliteDrafts
 from jobqueue.backends.sqlite.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.leases import SqliteLeases
 from jobqueue.backends.sqlite.retention import SqliteRetention
+from jobqueue.backends.sqlite.schedules import SqliteSchedules
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
@@ -34,6 +35,7 @@ class SqliteBackend(SqlBackend):
     jobs_class = SqliteJobReader
     retention_class = SqliteRetention
     drafts_class = SqliteDrafts
+    schedules_class = SqliteSchedules
     settlements_class = SqliteSettlements
     leases_class = SqliteLeases
     takes_turns = True

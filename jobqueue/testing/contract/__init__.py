@@ -21,6 +21,7 @@ from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.registering import RegisterContract
 from jobqueue.testing.contract.retaining import RetentionContract
 from jobqueue.testing.contract.sampling import SampleContract
+from jobqueue.testing.contract.scheduling import ScheduleContract
 from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.storing import StorageContract
 from jobqueue.testing.contract.waking import WakeContract
@@ -49,6 +50,7 @@ class BackendContract(
     SampleContract,
     StorageContract,
     HealthContract,
+    ScheduleContract,
     WakeContract,
     RaceContract,
 ):

@@ -1,0 +1,47 @@
+"""The function that declares a schedule in code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from jobqueue.api.handler import Handler
+from jobqueue.policy.retry import Seconds
+from jobqueue.policy.schedules.rule import Rule
+from jobqueue.schedules.declared import declare
+
+
+def schedule(
+    name: str,
+    handler: Handler[..., Any, ...],
+    rule: Rule,
+    *,
+    payload: object = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    max_runs: int | None = None,
+    jitter: Seconds = 0,
+    missed: Literal["skip", "once", "all"] = "once",
+    missed_cap: int = 100,
+    overlap: Literal["allow", "skip", "queue"] = "allow",
+    while_paused: Literal["drop", "keep"] = "drop",
+    **options: Any,
+) -> None:
+    """Declare a schedule of a handler's jobs. Call it in a module with jobs, where each process imports it.
+
+    ``missed`` says what becomes of slots that no worker was there for, ``overlap`` what a slot does while an earlier
+    job of the schedule waits or runs, and ``while_paused`` what becomes of the slots of a pause. ``jitter`` delays all
+    jobs by the same part of it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
+    unique_key, and expires_after, which counts from the slot. Raises InvalidOption and InvalidHandler.
+    """
+    given = {
+        "start": start,
+        "end": end,
+        "max_runs": max_runs,
+        "jitter": jitter,
+        "missed": missed,
+        "missed_cap": missed_cap,
+        "overlap": overlap,
+        "while_paused": while_paused,
+    }
+    declare(name, handler.job_type, rule, payload, given | options)

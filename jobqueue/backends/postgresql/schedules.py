@@ -1,0 +1,37 @@
+"""Jobs of schedules on Postgres."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from jobqueue.backends.postgresql.session import PostgresSession
+from jobqueue.backends.postgresql.statements import DRAFTED
+from jobqueue.backends.postgresql.values import columns_of
+from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
+from jobqueue.clock import to_text
+
+_TYPES = {name: kind for name, kind in DRAFTED.items() if name not in ("scheduled_at", "delay")}
+_TYPES |= {"schedule_id": "text", "slot_at": "timestamptz"}
+# JSON within JSON travels as text.
+_FIELDS = ", ".join(f"{name} {kind.replace('jsonb', 'text')}" for name, kind in _TYPES.items())
+_INSERT = f"""
+INSERT INTO job_queue ({", ".join(_TYPES)}, scheduled_at, created_at, updated_at)
+SELECT {", ".join(f"{name}::{kind}" for name, kind in _TYPES.items())}, coalesce(scheduled_at, @now), @now, @now
+  FROM json_to_recordset(%s::json) AS d(
+       {_FIELDS}, scheduled_at timestamptz)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+
+
+class PostgresSchedules(SqlSchedules):
+    """Inserts jobs in one round trip."""
+
+    _session: PostgresSession
+
+    def insert(self, slots: Sequence[Slot]) -> set[str]:
+        rows = [
+            columns_of(draft) | {"schedule_id": schedule_id, "slot_at": slot and to_text(slot)}
+            for schedule_id, slot, draft in slots
+        ]
+        return {row[0] for row in self._session.run(_INSERT, [json.dumps(rows)])}

@@ -1,0 +1,29 @@
+"""Jobs of schedules on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
+from jobqueue.backends.sql.statements import INSERT_COLUMNS
+from jobqueue.backends.sqlite.statements import values_to_insert
+from jobqueue.clock import to_text
+
+_INSERT = (
+    f"INSERT INTO job_queue ({INSERT_COLUMNS}, schedule_id, slot_at) VALUES ({', '.join(['%s'] * 20)}) "
+    "ON CONFLICT DO NOTHING"
+)
+
+
+class SqliteSchedules(SqlSchedules):
+    """Inserts jobs one by one, because there are no round trips to a server."""
+
+    def insert(self, slots: Sequence[Slot]) -> set[str]:
+        now, stored = self._session.now(), set[str]()
+        with self._session.connection.cursor() as cursor:
+            for schedule_id, slot, draft in slots:
+                row = (*values_to_insert(draft, now), schedule_id, None if slot is None else to_text(slot))
+                cursor.execute(_INSERT, row)
+                if cursor.rowcount == 1:
+                    stored.add(draft.id)
+        return stored

@@ -1,0 +1,1 @@
+"""Rules of schedules and the slots that follow from them. cronsim reads cron lines."""

@@ -1,0 +1,1 @@
+"""Schedules: what the code declares, its synchronisation with the table, and the jobs of due slots."""

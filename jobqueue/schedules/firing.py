@@ -1,0 +1,108 @@
+"""The jobs of due slots. Any number of workers may do this at the same time."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from jobqueue.backends.base import Backend
+from jobqueue.errors import InvalidOption, PayloadInvalid, PayloadTooNew
+from jobqueue.handlers.registry import JobType, registry
+from jobqueue.ids import new_id
+from jobqueue.policy.schedules.plan import delay_of, plan
+from jobqueue.policy.schedules.rule import read_rule
+from jobqueue.records import Draft
+from jobqueue.records.schedule import DueSchedules, Firing, Overlap, ScheduleRecord
+from jobqueue.schedules.said import job_options
+
+logger = logging.getLogger("jobqueue")
+
+#: How long a schedule rests whose payload its type doesn't take. Another deployment may mend it.
+_REST = timedelta(minutes=1)
+#: How soon to look again whether the earlier job of a schedule has ended.
+_AGAIN = timedelta(seconds=1)
+
+
+def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[str, ...]]:
+    """Store jobs for the due slots of at most ``limit`` schedules. Return what was due, and the ids of the jobs."""
+    due = backend.schedules.due(registry.names, limit)
+    firings = [one for schedule in due.schedules if (one := _firing(schedule, due.now)) is not None]
+    if not firings:
+        return replace(due, is_partial=False), ()
+    try:
+        return due, backend.schedules.fire(firings)
+    except Exception as error:
+        if not backend.lies_in_row(error):
+            raise
+    return due, tuple(job_id for one in firings for job_id in _fire_alone(backend, one))
+
+
+def _fire_alone(backend: Backend, one: Firing) -> tuple[str, ...]:
+    """Fire one schedule of a batch that the database refused. If it is the cause, it is disabled."""
+    try:
+        return backend.schedules.fire([one])
+    except Exception as error:
+        if not backend.lies_in_row(error):
+            raise
+        why = f"The database refuses its jobs: {type(error).__name__}."
+        return backend.schedules.fire([_troubled(one.schedule, why, None)])
+
+
+def _firing(schedule: ScheduleRecord, now: datetime) -> Firing | None:
+    """Return what to store, or ``None`` if this release can't tell."""
+    try:
+        kind = registry.get(schedule.type)
+        rule = read_rule(schedule.rule, schedule.zone, schedule.start_at)
+        kind.payload.load(schedule.payload, schedule.payload_version)
+        planned = plan(schedule, rule, now)
+        drafts = tuple((slot, draft_of(schedule, kind, slot)) for slot in planned.slots)
+    except PayloadTooNew:
+        return None  # a worker of the newer release fires it
+    except PayloadInvalid as error:
+        return _troubled(schedule, str(error), now + _REST)
+    except InvalidOption as error:
+        return _troubled(schedule, str(error), None)
+    except Exception as error:  # another program may have written anything
+        return _troubled(schedule, f"Its row can't be evaluated: {type(error).__name__}: {error}", None)
+    return Firing(
+        schedule=schedule,
+        drafts=drafts,
+        last_slot_at=planned.last_slot_at,
+        next_at=planned.next_at,
+        missed_at=planned.missed_at,
+        again_at=now + _AGAIN if schedule.overlap is Overlap.QUEUE else None,
+    )
+
+
+def _troubled(schedule: ScheduleRecord, why: str, next_at: datetime | None) -> Firing:
+    """Return a firing that stores no job. The slots stay, so they are missed once the schedule is mended."""
+    if why != schedule.trouble:
+        logger.error("The schedule %s makes no jobs: %s", schedule.name, why)
+    return Firing(schedule=schedule, last_slot_at=schedule.last_slot_at, next_at=next_at, trouble=why[:1_000])
+
+
+def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = None) -> Draft:
+    """Return the draft of a job for a slot, or for none. Raises InvalidOption for options that don't fit."""
+    options, expires_after = job_options(kind, schedule.options)
+    due_at = None if slot is None else slot + delay_of(schedule)
+    key = options.unique_key if schedule.overlap is Overlap.ALLOW else f"schedule:{schedule.id}"
+    return Draft(
+        id=new_id(),
+        type=schedule.type,
+        payload=schedule.payload,
+        payload_version=schedule.payload_version,
+        queue=options.queue,
+        priority=options.priority,
+        max_retries=options.max_retries,
+        timeout=None if options.timeout is None else timedelta(seconds=_seconds(options.timeout)),
+        scheduled_at=due_at,
+        expires_at=None if expires_after is None or slot is None else slot + expires_after,
+        unique_key=key,
+        tenant=options.tenant,
+        workspace=options.workspace,
+    )
+
+
+def _seconds(length: timedelta | float) -> float:
+    return length.total_seconds() if isinstance(length, timedelta) else length
