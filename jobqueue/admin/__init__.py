@@ -8,5 +8,6 @@ from jobqueue.admin.lists.jobs import JobAdmin
 from jobqueue.admin.operations.queues import QueueAdmin
 from jobqueue.admin.operations.workers import WorkerAdmin
 from jobqueue.admin.orders.orders import OrderAdmin
+from jobqueue.admin.schedules.schedules import ScheduleAdmin
 
-__all__ = ["DashboardAdmin", "DeadLetterAdmin", "JobAdmin", "OrderAdmin", "QueueAdmin", "WorkerAdmin"]
+__all__ = ["DashboardAdmin", "DeadLetterAdmin", "JobAdmin", "OrderAdmin", "QueueAdmin", "ScheduleAdmin", "WorkerAdmin"]
