@@ -65,4 +65,7 @@ class Schedules(ABC):
 
     @abstractmethod
     def late(self, grace: timedelta, limit: int = 100) -> list[ScheduleRecord]:
-        """List schedules whose slot has been due for longer than ``grace``."""
+        """List schedules whose slot has been due for longer than ``grace``, or whose row is in trouble.
+
+        Paused ones, and those that left the code, are left out.
+        """

@@ -85,8 +85,11 @@ class Schedule(models.Model):
                 condition=Q(missed_cap__gte=1, missed_cap__lte=10_000), name="job_queue_schedule_cap"
             ),
         ]
-        # The schedules that may have due slots.
-        indexes = [models.Index(fields=["next_at"], condition=_DUE, name="job_queue_schedule_due")]
+        indexes = [
+            # The schedules that may have due slots, and those in trouble.
+            models.Index(fields=["next_at"], condition=_DUE, name="job_queue_schedule_due"),
+            models.Index(fields=["name"], condition=~Q(trouble=""), name="job_queue_schedule_trouble"),
+        ]
 
     def __str__(self) -> str:
         return str(self.name)

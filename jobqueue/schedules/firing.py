@@ -25,11 +25,16 @@ _AGAIN = timedelta(seconds=1)
 
 
 def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[str, ...]]:
-    """Store jobs for the due slots of at most ``limit`` schedules. Return what was due, and the ids of the jobs."""
+    """Store jobs for the due slots of at most ``limit`` schedules. Return what was due, and the ids of the jobs.
+
+    ``next_at`` of what was due counts the slots after these.
+    """
     due = backend.schedules.due(registry.names, limit)
     firings = [one for schedule in due.schedules if (one := _firing(schedule, due.now)) is not None]
     if not firings:
         return replace(due, is_partial=False), ()
+    following = [one.next_at for one in firings if one.next_at] + ([due.next_at] if due.next_at else [])
+    due = replace(due, next_at=min(following, default=None))
     try:
         return due, backend.schedules.fire(firings)
     except Exception as error:

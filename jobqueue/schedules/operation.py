@@ -15,7 +15,7 @@ from jobqueue.policy.schedules.rule import read_rule, zone_of
 from jobqueue.records import DraftReceipt
 from jobqueue.records.schedule import Origin, ScheduleRecord, WhilePaused
 from jobqueue.schedules.firing import draft_of
-from jobqueue.schedules.said import said
+from jobqueue.schedules.said import said, to_json, told
 from jobqueue.schedules.sync import anew, new_schedule
 
 
@@ -81,7 +81,8 @@ def add(name: str, fields: Mapping[str, Any]) -> ScheduleRecord:
 
 def edit(schedule: ScheduleRecord, fields: Mapping[str, Any]) -> None:
     """Store the fields that an operator changed. Raises InvalidOption and ScheduleChanged."""
-    changes = {name: value for name, value in fields.items() if getattr(schedule, name) != value}
+    before, after = told(schedule), to_json(fields)
+    changes = {name: value for name, value in fields.items() if before[name] != after[name]}
     if changes or schedule.trouble:
         _change(schedule, **anew(schedule, changes, backends.current().now()))
 

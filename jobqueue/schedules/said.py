@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from jobqueue import foreign_json
 from jobqueue.clock import from_text, to_text
 from jobqueue.errors import InvalidOption, duration
 from jobqueue.handlers.job_options import no_option_of_a_job
@@ -107,8 +109,10 @@ def _count(name: str, value: object, most: int = 1_000_000_000) -> int | None:
 
 
 def to_json(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of a schedule as JSON values."""
-    return {name: _plain(value) for name, value in fields.items()}
+    """Return fields of a schedule as JSON values. The payload is decoded, because databases write it differently."""
+    plain = {name: _plain(value) for name, value in fields.items()}
+    payload = foreign_json.read(plain["payload"]) if isinstance(plain.get("payload"), str) else None
+    return plain if isinstance(payload, foreign_json.Unreadable | None) else plain | {"payload": payload}
 
 
 def _plain(value: Any) -> Any:
@@ -122,6 +126,8 @@ def _plain(value: Any) -> Any:
 def from_json(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return stored fields of a schedule. Unknown names are left out."""
     fields = {name: value for name, value in stored.items() if name in SAID}
+    if "payload" in fields:
+        fields["payload"] = json.dumps(fields["payload"], ensure_ascii=False)
     for name in ("start_at", "end_at"):
         if fields.get(name):
             fields[name] = from_text(fields[name])

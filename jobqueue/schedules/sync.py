@@ -15,7 +15,7 @@ from jobqueue.policy.schedules.plan import next_slot
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.records.schedule import Origin, ScheduleRecord
 from jobqueue.schedules.declared import declared
-from jobqueue.schedules.said import from_json, to_json, told
+from jobqueue.schedules.said import from_json, told
 
 logger = logging.getLogger("jobqueue")
 
@@ -108,5 +108,5 @@ def differences(row: ScheduleRecord) -> dict[str, tuple[object, object]]:
 
 def reset(backend: Backend, row: ScheduleRecord) -> bool:
     """Take the code's values for everything that an operator changed. Return whether something changed."""
-    fields = from_json(to_json({name: row.declared[name] for name in differences(row)}))
+    fields = from_json({name: row.declared[name] for name in differences(row)})
     return bool(fields) and backend.schedules.change(row, **anew(row, fields, backend.now()))

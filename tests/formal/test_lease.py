@@ -27,10 +27,10 @@ MUTANTS = {
 }
 
 
-def search(folder, *defines):
+def search(folder, *defines, model=MODEL):
     """Try every order of steps until a promise breaks; return what Spin says."""
     run = {"cwd": folder, "check": True, "capture_output": True, "text": True, "timeout": 60}
-    subprocess.run(["spin", "-a", *defines, MODEL], **run)
+    subprocess.run(["spin", "-a", *defines, model], **run)
     subprocess.run(["cc", "-O0", "-w", "-DSAFETY", "-o", "pan", "pan.c"], **run)
     said = subprocess.run(["./pan", "-m100000"], **run).stdout
     assert "max search depth too small" not in said

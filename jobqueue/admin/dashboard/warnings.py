@@ -57,6 +57,7 @@ def _clean(one: Finding) -> Finding:
         types=tuple(map(display.clean, one.types)),
         job=display.clean(one.job),
         worker=display.clean(one.worker),
+        schedule=display.clean(one.schedule),
         tenant=display.clean(one.tenant),
         reason=display.clean(one.reason),
     )
@@ -68,6 +69,8 @@ def _where(one: Finding, address: Address) -> str:
     match one.place:
         case Place.WORKERS:
             return address("worker")
+        case Place.SCHEDULES:
+            return address("schedule")
         case Place.QUEUES:
             return address("queue")
         case Place.DASHBOARD:
@@ -87,6 +90,7 @@ def _link(place: Place) -> str:
     labels = {
         Place.WORKERS: gettext("Workers"),
         Place.QUEUES: gettext("Queues"),
+        Place.SCHEDULES: gettext("Schedules"),
         Place.DEAD_LETTERS: gettext("Dead letters"),
         Place.JOB: gettext("Show it"),
     }

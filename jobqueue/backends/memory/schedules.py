@@ -107,4 +107,5 @@ class MemorySchedules(Schedules):
 
     def late(self, grace: timedelta, limit: int = 100) -> list[ScheduleRecord]:
         before = self._tables.now() - grace
-        return [one for one in self.all() if one.is_live and one.next_at and one.next_at < before][:limit]
+        live = [one for one in self.all() if one.paused_at is None and one.left_code_at is None]
+        return [one for one in live if one.trouble or (one.next_at is not None and one.next_at < before)][:limit]

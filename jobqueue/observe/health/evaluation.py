@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jobqueue.observe.health import duties, failures, flow, storage, workers
+from jobqueue.observe.health import duties, failures, flow, schedules, storage, workers
 from jobqueue.observe.health.finding import Cause, Finding, Level, summed_up
 from jobqueue.observe.health.reading import Reading
 
@@ -21,6 +21,8 @@ _ANYWHERE: tuple[Find, ...] = (
     storage.dead_rows_kept,
     storage.log_large,
     duties.duty_failing,
+    schedules.schedule_late,
+    schedules.schedule_in_trouble,
 )
 _RELAYED: tuple[Find, ...] = (flow.relay_lost, flow.relay_idle)
 _RUN_HERE: tuple[Find, ...] = (

@@ -47,6 +47,8 @@ class Cause(StrEnum):
     DEAD_ROWS_KEPT = "dead_rows_kept"
     LOG_LARGE = "log_large"
     DUTY_FAILING = "duty_failing"
+    SCHEDULE_LATE = "schedule_late"
+    SCHEDULE_IN_TROUBLE = "schedule_in_trouble"
     CLOCKS_APART = "clocks_apart"
     TYPE_UNKNOWN = "type_unknown"
     OVERDUE = "overdue"
@@ -64,6 +66,7 @@ class Place(StrEnum):
     WORKERS = "workers"
     QUEUES = "queues"
     DASHBOARD = "dashboard"
+    SCHEDULES = "schedules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class Finding:
     job: str = ""
     worker: str = ""
     duty: str = ""
+    schedule: str = ""
     tenant: str = ""
     jobs: int = 0
     due: int = 0

@@ -11,6 +11,7 @@ from jobqueue.handlers.registry import registry
 from jobqueue.observe.health.failures import PAST, WINDOWS
 from jobqueue.observe.health.flow import FLOOD_AT, FLOOD_FOR, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import Reading
+from jobqueue.observe.health.schedules import LATE
 from jobqueue.observe.health.workers import RESTART
 from jobqueue.policy.stretches import begin_of
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, MetricSum, Scope
@@ -55,6 +56,7 @@ def look(
         capacity=capacity,
         storage=backend.storage.read(),
         duties=backend.duties.all(),
+        late_schedules=backend.schedules.late(LATE),
     )
 
 

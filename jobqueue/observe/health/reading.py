@@ -20,6 +20,7 @@ from jobqueue.records import (
 )
 from jobqueue.records.duty import DutyRecord
 from jobqueue.records.relay import Waiting
+from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.records.storage import Storage
 from jobqueue.records.worker import NEWS_EVERY
 
@@ -60,6 +61,7 @@ class Reading:
     capacity: int | None = None
     storage: Storage = field(default_factory=Storage)
     duties: Sequence[DutyRecord] = ()
+    late_schedules: Sequence[ScheduleRecord] = ()
 
     def is_alive(self, worker: WorkerRecord) -> bool:
         """Return whether a worker has reported recently. One whose leases have ended must have reported just now."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from jobqueue.backends.schedules import Schedules
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
@@ -158,8 +158,10 @@ class SqlSchedules(Schedules):
         return sorted(found, key=lambda one: one[1].created_at, reverse=True)[:limit]
 
     def late(self, grace: timedelta, limit: int = 100) -> list[ScheduleRecord]:
-        live = self._rows.filter(next_at__isnull=False, paused_at__isnull=True, left_code_at__isnull=True)
-        return self._records(live.filter(next_at__lt=self._session.now() - grace).order_by("next_at")[:limit])
+        live = self._rows.filter(paused_at__isnull=True, left_code_at__isnull=True)
+        due = live.filter(next_at__isnull=False, next_at__lt=self._session.now() - grace, trouble="")
+        troubled = live.filter(~Q(trouble="")).order_by("name")[:limit]
+        return [*self._records(due.order_by("next_at")[:limit]), *self._records(troubled)][:limit]
 
 
 def _text(moment: datetime | None) -> str | None:

@@ -1,0 +1,32 @@
+"""A job type, and schedules that are declared for one test."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobqueue import job
+from jobqueue.handlers.registry import registry
+from jobqueue.schedules import declared
+
+
+@pytest.fixture
+def clocked(queue, clock):
+    """The backend that the public API uses, on a virtual clock."""
+    queue.clock = clock
+    yield queue
+    queue.clock = None
+
+
+@pytest.fixture
+def tidy():
+    """The handler of a type with a payload of one number. The type and its schedules are forgotten after the test."""
+    before, types = dict(declared.declared()), dict(registry._types)
+
+    @job("tidy")
+    def tidy(age: int = 24) -> None:
+        pass
+
+    yield tidy
+    for name in set(declared.declared()) - set(before):
+        declared.forget(name)
+    registry._types = types
