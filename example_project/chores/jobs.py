@@ -15,11 +15,15 @@ from pydantic.alias_generators import to_camel
 
 from example_project.capture.jobs import outside
 from example_project.capture.ports import open_assistant
-from example_project.chores import aws, results
+from example_project.chores import (
+    aws,
+    maintenance,  # noqa: F401 - declares jobs and schedules
+    results,
+)
 from example_project.chores.clusters import Cluster, clusters_of, synthesise
 from example_project.chores.models import Embedding, Memory
 from example_project.chores.vectors import embed
-from jobqueue import Exponential, JobContext, Receipt, job
+from jobqueue import Cron, Exponential, JobContext, Receipt, job, schedule
 from jobqueue.clock import SYSTEM
 
 #: How many texts go to the embedder at a time, and how many sessions are deleted in one statement.
@@ -197,3 +201,8 @@ def session_cleanup(ctx: JobContext, max_age: float = 86_400.0) -> int:
         ctx.checkpoint()
         deleted += Session.objects.filter(pk__in=keys).delete()[0]
     return deleted
+
+
+schedule(
+    "session-cleanup", session_cleanup, Cron("0 */15 * * * *"), payload={"max_age": 86_400}, overlap="skip", jitter=30
+)

@@ -1,3 +1,5 @@
+"""Schedules."""
+
 from __future__ import annotations
 
 from django.db import migrations, models
@@ -91,9 +93,12 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "schedules",
                 "db_table": "job_queue_schedule",
                 "permissions": [
+                    ("edit_schedule", "Can add and edit schedules"),
                     ("pause_schedule", "Can pause and resume schedules"),
                     ("run_schedule", "Can run schedules now"),
+                    ("remove_schedule", "Can remove schedules"),
                 ],
+                "default_permissions": (),
                 "indexes": [
                     models.Index(
                         condition=models.Q(

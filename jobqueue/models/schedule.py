@@ -74,9 +74,12 @@ class Schedule(models.Model):
         db_table = "job_queue_schedule"
         verbose_name = _("schedule")
         verbose_name_plural = _("schedules")
+        default_permissions = ()
         permissions = [
+            ("edit_schedule", _("Can add and edit schedules")),
             ("pause_schedule", _("Can pause and resume schedules")),
             ("run_schedule", _("Can run schedules now")),
+            ("remove_schedule", _("Can remove schedules")),
         ]
         constraints = [
             models.UniqueConstraint(fields=["name"], name="job_queue_schedule_name"),

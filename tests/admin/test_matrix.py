@@ -11,10 +11,15 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.urls import URLPattern, reverse
 
+from jobqueue import backends
+from jobqueue.ids import new_id
 from jobqueue.models import Job, Order, OrderPart
 from jobqueue.orders import confirmation, selection
 from jobqueue.orders.instruction import Instruction
 from jobqueue.records import Filter, Scope
+from jobqueue.records.schedule import Origin
+from jobqueue.schedules import operation
+from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put
 from jobqueue.testing.contract.registering import worker
 from tests.admin.conftest import PERMISSIONS, is_question
@@ -33,6 +38,13 @@ TAKES = {
     "_again": "enqueue_job",
     "queue_pause": "pause_queue",
     "queue_resume": "pause_queue",
+    "schedule_make": "edit_schedule",
+    "schedule_edit": "edit_schedule",
+    "schedule_reset": "edit_schedule",
+    "schedule_pause": "pause_schedule",
+    "schedule_resume": "pause_schedule",
+    "schedule_run": "run_schedule",
+    "schedule_remove": "remove_schedule",
     "worker_quiet": "control_worker",
     "worker_resume": "control_worker",
     "worker_stop": "control_worker",
@@ -52,6 +64,14 @@ POSTED = {
     "payload": '{"user_id": 8}',
     "payload_0": "8",
     "payload_1": "en",
+    "name": "made",
+    "rule": "every 2h",
+    "zone": "UTC",
+    "missed": "once",
+    "missed_cap": "100",
+    "overlap": "allow",
+    "while_paused": "drop",
+    "jitter": "0",
 }
 
 
@@ -66,6 +86,7 @@ def patterns():
 
 NAMES = sorted(set(patterns()))
 EVERY = ["view_job", "edit_job", "enqueue_job", *PERMISSIONS.values(), "pause_queue", "control_worker"]
+EVERY += ["edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
 
 
 def needed(name):
@@ -90,10 +111,11 @@ def place(queue):
             rows.update(status="dead_letter", error="x", error_fingerprint=FINGERPRINT)
         key = key_of(visitor, name, job_id)
         query = {"pause": "?scope=queue&name=mail", "resume": "?scope=queue&name=mail", "enqueue": "?type=send_welcome"}
+        query["make"] = query["enqueue"]
         by_error = f"?fingerprint={FINGERPRINT}" if "by_error" in name else ""
         by_name = "?queue=mail" if "queue_one" in name else ""
         return reverse(f"admin:{name}", args=[key] if has_id else []) + (
-            "" if "worker" in name else query.get(verb, "") or by_error or by_name
+            "" if "worker" in name or has_id else query.get(verb, "") or by_error or by_name
         )
 
     queue.workers.enlist(worker(OWNER))
@@ -104,6 +126,8 @@ def key_of(visitor, name, job_id):
     """The key that the address of a page has."""
     if "worker" in name:
         return OWNER
+    if "_schedule_" in name:
+        return a_schedule(paused=name.endswith("_resume")).id
     if name.endswith("_question"):
         return selection.ask(instruction(visitor, "retry"), Filter(ids=frozenset({job_id})), "/admin/").pk
     if "_order_" in name:
@@ -112,6 +136,15 @@ def key_of(visitor, name, job_id):
         confirmation.confirm(order, purge, "Purge 1 job")
         return order.pk
     return job_id
+
+
+def a_schedule(paused):
+    """A schedule of the code, which it left, and which an operator changed."""
+    fields = operation.read_fields("send_welcome", "every 1h", "UTC", {"user_id": 7}, {})
+    made = operation.add(f"schedule-{new_id()}", fields)
+    state = {"origin": Origin.CODE, "declared": {"rule": "every 3h"}, "left_code_at": NOON}
+    assert backends.current().schedules.change(made, **state, paused_at=NOON if paused else None)
+    return made
 
 
 def instruction(visitor, verb):

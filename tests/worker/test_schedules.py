@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from jobqueue.models import Job
 from jobqueue.schedules import operation
+from tests.app import worker_jobs
 from tests.worker.harness import until
 
 
@@ -18,7 +19,7 @@ def slots_of(queue):
 
 
 def test_two_workers_run_each_slot_once_on_its_moment_though_one_is_killed(queue, start_worker):
-    fields = operation.read_fields("note_run", "every 1s", "UTC", {"number": 1}, {"missed": "all"})
+    fields = operation.read_fields(worker_jobs.note_run.name, "every 1s", "UTC", {"number": 1}, {"missed": "all"})
     first, _second = (start_worker().until_up() for _ in range(2))
     operation.add("each-second", fields)
     until(lambda: len(slots_of(queue)) >= 2)

@@ -38,7 +38,7 @@ from jobqueue.schedules.sync import differences
 SHOWN = 500
 SLOTS = 10
 PREVIEW = Media(js=[Script("jobqueue/schedule.js", defer=True)], css={"all": ["jobqueue/schedule.css"]})  # type: ignore[list-item]
-MAY_ADD, MAY_CHANGE = "jobqueue.add_schedule", "jobqueue.change_schedule"
+MAY_EDIT = "jobqueue.edit_schedule"
 
 
 @admin.register(Schedule)
@@ -49,16 +49,13 @@ class ScheduleAdmin(live.LivePageAdmin):
     def media(self) -> Media:
         return super().media + Media(css={"all": ["jobqueue/schedule.css"]})
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("jobqueue.view_schedule")
-
     def get_urls(self) -> list[URLPattern]:
         name, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         return [
             path("", wrap(self.changelist_view), name=f"{name}_changelist"),
             path("live/", wrap(self.live_view), name=f"{name}_live"),
             path("preview/", wrap(self.preview_view), name=f"{name}_preview"),
-            path("add/", wrap(self.make_view), name=f"{name}_add"),
+            path("make/", wrap(self.make_view), name=f"{name}_make"),
             path("<path:object_id>/change/", wrap(self.change_view), name=f"{name}_change"),
             path("<path:object_id>/change/live/", wrap(self.change_live_view), name=f"{name}_change_live"),
             path("<path:object_id>/edit/", wrap(self.edit_view), name=f"{name}_edit"),
@@ -74,10 +71,10 @@ class ScheduleAdmin(live.LivePageAdmin):
         """Show all schedules."""
         self.require(request)
         now = current().now()
-        may_add = request.user.has_perm(MAY_ADD) and bool(offered())
+        may_add = request.user.has_perm(MAY_EDIT) and bool(offered())
         context = {
             "parts": [self._table(now)],
-            "add": address(self, "add") if may_add else "",
+            "add": address(self, "make") if may_add else "",
             **live.frame(address(self, "live"), "?", now),
         }
         return page(self, request, "jobqueue/admin/schedules.html", gettext("Schedules"), **context)
@@ -136,7 +133,7 @@ class ScheduleAdmin(live.LivePageAdmin):
                 "rate": "" if rate is None else f"{rate:.0%}",
                 "changed": [(name, code, here) for name, (code, here) in steps.items()],
                 "verbs": [(verb, LABELS[verb], self._to(verb, one)) for verb in _verbs(request, one)],
-                "edit": self._to("edit", one) if request.user.has_perm(MAY_CHANGE) else "",
+                "edit": self._to("edit", one) if request.user.has_perm(MAY_EDIT) else "",
             },
         )
 
@@ -151,8 +148,8 @@ class ScheduleAdmin(live.LivePageAdmin):
 
     def make_view(self, request: HttpRequest) -> HttpResponse:
         """Offer the types, then the form of a schedule, then store it."""
-        self.require(request, MAY_ADD)
-        name, here, back = request.GET.get("type", ""), address(self, "add"), address(self, "changelist")
+        self.require(request, MAY_EDIT)
+        name, here, back = request.GET.get("type", ""), address(self, "make"), address(self, "changelist")
         if not name:
             context = {"types": [one.name for one in offered()], "address": here, "back": back}
             title = gettext("Add a schedule")
@@ -161,7 +158,7 @@ class ScheduleAdmin(live.LivePageAdmin):
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the form with a schedule's values, then store them."""
-        self.require(request, MAY_CHANGE)
+        self.require(request, MAY_EDIT)
         one = _find(object_id)
         if one is None:
             return self._gone(request)
@@ -223,7 +220,7 @@ class ScheduleAdmin(live.LivePageAdmin):
         form, back = ReasonForm(request.POST if request.method == "POST" else None), self._to("change", one)
         if form.is_valid():
             _steer(request, verb, one, form.cleaned_data["why"])
-            return HttpResponseRedirect(address(self, "changelist") if verb == "delete" else back)
+            return HttpResponseRedirect(address(self, "changelist") if verb == "remove" else back)
         context = {"verb": verb, "label": LABELS[verb], "form": form, "schedule": one, "back": back}
         title = TITLES[verb] % {"name": one_line(one.name)}
         return page(self, request, "jobqueue/admin/schedule_control.html", title, [breadcrumb(self)], **context)
@@ -241,7 +238,7 @@ def _verbs(request: HttpRequest, one: ScheduleRecord) -> list[str]:
         "resume": one.paused_at is not None,
         "run": True,
         "reset": bool(differences(one)),
-        "delete": one.origin is not Origin.CODE or one.left_code_at is not None,
+        "remove": one.origin is not Origin.CODE or one.left_code_at is not None,
     }
     return [verb for verb, is_fit in fits.items() if is_fit and request.user.has_perm(MAY[verb])]
 
@@ -270,7 +267,7 @@ def _steer(request: HttpRequest, verb: str, one: ScheduleRecord, why: str) -> No
             is_done = steer(verb, one, why)
             if is_done:
                 said = f"{LABELS[verb]}: {why}" if why else f"{LABELS[verb]}."
-                _log(request, one, DELETION if verb == "delete" else CHANGE, said)
+                _log(request, one, DELETION if verb == "remove" else CHANGE, said)
     except JobQueueError as error:
         messages.error(request, error_told(error))
         return

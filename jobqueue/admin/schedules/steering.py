@@ -16,28 +16,28 @@ LABELS: dict[str, Any] = {
     "resume": _("Resume"),
     "run": _("Run now"),
     "reset": _("Reset to the code"),
-    "delete": _("Delete"),
+    "remove": _("Remove"),
 }
 TITLES: dict[str, Any] = {
     "pause": _("Pause the schedule %(name)s?"),
     "resume": _("Resume the schedule %(name)s?"),
     "run": _("Run the schedule %(name)s now?"),
     "reset": _("Reset the schedule %(name)s to what the code says?"),
-    "delete": _("Delete the schedule %(name)s?"),
+    "remove": _("Remove the schedule %(name)s?"),
 }
 DONE: dict[str, Any] = {
     "pause": _("The schedule %(name)s is paused. Its jobs continue."),
     "resume": _("The schedule %(name)s is resumed."),
     "run": _("A job of the schedule %(name)s is enqueued."),
     "reset": _("The schedule %(name)s is as the code says."),
-    "delete": _("The schedule %(name)s is deleted. Its jobs stay."),
+    "remove": _("The schedule %(name)s is removed. Its jobs stay."),
 }
 MAY = {
     "pause": "jobqueue.pause_schedule",
     "resume": "jobqueue.pause_schedule",
     "run": "jobqueue.run_schedule",
-    "reset": "jobqueue.change_schedule",
-    "delete": "jobqueue.delete_schedule",
+    "reset": "jobqueue.edit_schedule",
+    "remove": "jobqueue.remove_schedule",
 }
 
 
