@@ -32,7 +32,7 @@ def schedule(
     ``missed`` says what becomes of slots that no worker was there for, ``overlap`` what a slot does while an earlier
     job of the schedule waits or runs, and ``while_paused`` what becomes of the slots of a pause. ``jitter`` delays all
     jobs by the same part of it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
-    unique_key, and expires_after, which counts from the slot. Raises InvalidOption and InvalidHandler.
+    unique_key, and expires_after, which counts from the slot; ``handler.using(…)`` can set them too. Raises InvalidOption and InvalidHandler.
     """
     given = {
         "start": start,
@@ -44,4 +44,6 @@ def schedule(
         "overlap": overlap,
         "while_paused": while_paused,
     }
-    declare(name, handler.job_type, rule, payload, given | options)
+    kind = handler.job_type
+    of_using = {one: value for one, value in vars(handler.options).items() if value != getattr(kind.options, one)}
+    declare(name, kind, rule, payload, given | of_using | options)

@@ -18,15 +18,15 @@ def clocked(queue, clock):
 
 
 @pytest.fixture
-def tidy():
-    """The handler of a type with a payload of one number. The type and its schedules are forgotten after the test."""
-    before, types = dict(declared.declared()), dict(registry._types)
+def tidy(monkeypatch):
+    """The handler of a type with a payload of one number, and no schedules but those that the test declares."""
+    monkeypatch.setattr(declared, "_declared", {})
+    monkeypatch.setattr(declared, "_where", {})
+    types = dict(registry._types)
 
     @job("tidy")
     def tidy(age: int = 24) -> None:
         pass
 
     yield tidy
-    for name in set(declared.declared()) - set(before):
-        declared.forget(name)
     registry._types = types

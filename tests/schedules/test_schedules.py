@@ -11,6 +11,7 @@ from jobqueue import Cron, Every, InvalidHandler, InvalidOption, job, schedule
 from jobqueue.models import Job, Schedule
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.schedules import operation, summary
+from jobqueue.schedules.declared import declared, forget
 from jobqueue.schedules.firing import fire_due
 from jobqueue.schedules.sync import differences, reset, sync
 from tests.conftest import ON_SQLITE
@@ -92,8 +93,6 @@ def test_a_type_has_schedules_of_its_own(tidy):
     def tidy_twice() -> None:
         pass
 
-    from jobqueue.schedules.declared import declared
-
     assert [declared()[name]["rule"] for name in ("tidy_twice", "tidy_twice-2")] == ["0 3 * * *", "every 6h"]
 
 
@@ -119,6 +118,11 @@ def test_a_type_has_schedules_of_its_own(tidy):
 def test_a_wrong_declaration_is_refused_at_import(tidy, given, error, words):
     with pytest.raises(error, match=words):
         declare(tidy, **given)
+
+
+def test_options_of_using_are_those_of_the_schedule(tidy):
+    schedule("nightly", tidy.using(queue="mail"), EACH_MINUTE, priority=2)
+    assert declared()["nightly"]["options"] == {"queue": "mail", "priority": 2}
 
 
 # Synchronisation
@@ -166,8 +170,6 @@ def test_an_operators_changes_and_pause_stay_until_they_are_reset(clocked, clock
 def test_one_that_left_the_code_is_marked_and_comes_back(clocked, clock, tidy):
     declare(tidy)
     sync(clocked)
-    from jobqueue.schedules.declared import forget
-
     forget("nightly")
     assert sync(clocked).left == ("nightly",)
     clock.advance(MINUTE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from datetime import timedelta
+from itertools import pairwise
 
 from jobqueue.models import Job
 from jobqueue.schedules import operation
@@ -27,6 +28,6 @@ def test_two_workers_run_each_slot_once_on_its_moment_though_one_is_killed(queue
     until(lambda: len(slots_of(queue)) >= 4)
     found = slots_of(queue)
     slots = [slot for slot, _began in found]
-    assert {later - earlier for earlier, later in zip(slots, slots[1:], strict=False)} == {timedelta(seconds=1)}
+    assert {later - earlier for earlier, later in pairwise(slots)} == {timedelta(seconds=1)}
     assert min(began - slot for slot, began in found) >= timedelta(0)
     assert sorted(began - slot for slot, began in found)[0] < timedelta(milliseconds=50)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import count
@@ -147,8 +148,8 @@ class Every:
     hours: int = 0
     minutes: int = 0
     seconds: int = 0
-    anchor: datetime = _EPOCH
     tz: str | None = None
+    _anchor: datetime = field(default=_EPOCH, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("days", "hours", "minutes", "seconds"):
@@ -178,8 +179,14 @@ class Every:
 
     def after(self, moment: datetime) -> Iterator[datetime]:
         """Yield the slots after a moment in UTC, the earliest first."""
-        passed = (moment - self.anchor) // self.interval
-        return (self.anchor + number * self.interval for number in count(max(0, passed + 1)))
+        passed = (moment - self._anchor) // self.interval
+        return (self._anchor + number * self.interval for number in count(max(0, passed + 1)))
+
+    def counted_from(self, start: datetime) -> Every:
+        """Return the same interval, counted from another moment, before which there are no slots."""
+        made = copy(self)
+        object.__setattr__(made, "_anchor", start)
+        return made
 
     def in_words(self) -> str:
         """Return ``every 15 minutes``."""
@@ -194,7 +201,7 @@ def read_rule(text: str, tz: str, start: datetime | None = None) -> Rule:
     if not found:
         return Cron(text, tz)
     rule = Every(seconds=int(found[1]) * _UNITS[found[2].lower()], tz=tz)
-    return replace(rule, anchor=start) if start else rule
+    return rule.counted_from(start) if start else rule
 
 
 @lru_cache(maxsize=1_000)

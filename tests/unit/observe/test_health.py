@@ -28,6 +28,7 @@ from jobqueue.records import (
 )
 from jobqueue.records.duty import DutyRecord
 from jobqueue.records.relay import Waiting
+from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.records.storage import HolderKind, SnapshotHolder, Storage
 from jobqueue.records.worker import SILENT_FOR
 from jobqueue.testing.clock import NOON
@@ -83,6 +84,9 @@ FAILED = DutyRecord(
     failure="OSError: disk full",
     failing_since=NOON - MINUTE,
 )
+LATE = ScheduleRecord(
+    id="1", name="nightly", type="greet", rule="@daily", last_slot_at=NOON - DAY, next_at=NOON - MINUTE
+)
 ALL_FAILED, ALL_WELL = ends(dead_lettered=500), ends(completed=10_000)
 
 #: What was read, and what is found: level, cause, queues, types, and where to look.
@@ -102,6 +106,11 @@ READINGS = {
     ),
     "a duty that failed": (reading(duties=[FAILED]), [("WARNING", "duty_failing", "", "workers")]),
     "a duty that failed, of a release that is gone": (reading(duties=[replace(FAILED, ran_at=NOON - DAY)]), []),
+    "a late schedule": (reading(late_schedules=[LATE]), [("WARNING", "schedule_late", "greet", "schedules")]),
+    "a schedule in trouble": (
+        reading(late_schedules=[replace(LATE, trouble="its rule is wrong")]),
+        [("WARNING", "schedule_in_trouble", "greet", "schedules")],
+    ),
     "nothing": (reading(), []),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),
     "nothing is due": (reading(depth(due=0, oldest_due_at=None)), []),
