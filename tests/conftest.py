@@ -42,7 +42,21 @@ from tests import distribution
 from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
-TABLES = (Attempt, Duty, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule, Worker)
+TABLES = (
+    Attempt,
+    Duty,
+    Job,
+    KnownError,
+    Metric,
+    OrderPart,
+    OrderedJob,
+    Order,
+    Pause,
+    Relay,
+    SavedSearch,
+    Schedule,
+    Worker,
+)
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.
 STUMBLES = 3

@@ -32,7 +32,8 @@ def schedule(
     ``missed`` says what becomes of slots that no worker was there for, ``overlap`` what a slot does while an earlier
     job of the schedule waits or runs, and ``while_paused`` what becomes of the slots of a pause. ``jitter`` delays all
     jobs by the same part of it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
-    unique_key, and expires_after, which counts from the slot; ``handler.using(…)`` can set them too. Raises InvalidOption and InvalidHandler.
+    unique_key, and expires_after, which counts from the slot; ``handler.using(…)`` can set most of them
+    too. Raises InvalidOption and InvalidHandler.
     """
     given = {
         "start": start,

@@ -106,10 +106,10 @@ READINGS = {
     ),
     "a duty that failed": (reading(duties=[FAILED]), [("WARNING", "duty_failing", "", "workers")]),
     "a duty that failed, of a release that is gone": (reading(duties=[replace(FAILED, ran_at=NOON - DAY)]), []),
-    "a late schedule": (reading(late_schedules=[LATE]), [("WARNING", "schedule_late", "greet", "schedules")]),
+    "a late schedule": (reading(late_schedules=[LATE]), [("WARNING", "schedule_late", "", "schedules")]),
     "a schedule in trouble": (
         reading(late_schedules=[replace(LATE, trouble="its rule is wrong")]),
-        [("WARNING", "schedule_in_trouble", "greet", "schedules")],
+        [("WARNING", "schedule_in_trouble", "", "schedules")],
     ),
     "nothing": (reading(), []),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),
