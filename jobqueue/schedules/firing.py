@@ -13,6 +13,7 @@ from jobqueue.ids import new_id
 from jobqueue.policy.schedules.plan import delay_of, plan
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.records import Draft
+from jobqueue.records.outcome import MESSAGE_LIMIT, storable
 from jobqueue.records.schedule import DueSchedules, Firing, Overlap, ScheduleRecord
 from jobqueue.schedules.said import job_options
 
@@ -84,7 +85,9 @@ def _troubled(schedule: ScheduleRecord, why: str, next_at: datetime | None) -> F
     """Return a firing that stores no job. The slots stay, so they are missed once the schedule is mended."""
     if why != schedule.trouble:
         logger.error("The schedule %s makes no jobs: %s", schedule.name, why)
-    return Firing(schedule=schedule, last_slot_at=schedule.last_slot_at, next_at=next_at, trouble=why[:1_000])
+    return Firing(
+        schedule=schedule, last_slot_at=schedule.last_slot_at, next_at=next_at, trouble=storable(why, MESSAGE_LIMIT)
+    )
 
 
 def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = None) -> Draft:

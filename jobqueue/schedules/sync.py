@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.backends.base import Backend
+from jobqueue.errors import InvalidOption
 from jobqueue.handlers.registry import registry
 from jobqueue.ids import new_id
 from jobqueue.policy.schedules.plan import next_slot
@@ -43,13 +44,22 @@ def sync(backend: Backend) -> Synced:
                 made.append(name)
         elif row.origin is not Origin.CODE:
             taken.append(name)
-        elif (changes := _merged(row, fields)) and backend.schedules.change(row, **anew(row, changes, now)):
+        elif (changes := _merged(row, fields)) and _change(backend, row, changes, now):
             changed.append(name)
     gone = [one for one in stored.values() if _has_left(one, code)]
     left = [one.name for one in gone if backend.schedules.change(one, left_code_at=now)]
     for name in taken:
         logger.warning("The code declares the schedule %s, but an operator made one of this name, which stays", name)
     return Synced(tuple(made), tuple(changed), tuple(left), tuple(taken))
+
+
+def _change(backend: Backend, row: ScheduleRecord, changes: dict[str, Any], now: datetime) -> bool:
+    """Store changes, unless what an operator or another program left of the row can't be read."""
+    try:
+        return backend.schedules.change(row, **anew(row, changes, now))
+    except InvalidOption as error:
+        logger.error("The schedule %s keeps what its row says, which is wrong: %s", row.name, error)
+        return False
 
 
 def _has_left(row: ScheduleRecord, code: Mapping[str, object]) -> bool:

@@ -260,6 +260,16 @@ def test_a_row_with_nonsense_disables_itself_and_never_the_others(clocked, clock
 
 
 @ON_SQLITE
+def test_a_row_with_nonsense_does_not_keep_the_code_from_being_stored(clocked, clock, tidy):
+    declare(tidy, Cron("0 3 * * *"))
+    sync(clocked)
+    Schedule.objects.using(clocked.alias).update(rule="nonsense\x07")
+    declare(tidy, Cron("0 3 * * *"), missed="all")
+    declare(tidy, name="sound")
+    assert sync(clocked).made == ("sound",)
+
+
+@ON_SQLITE
 def test_a_type_that_no_live_worker_knows_is_said(clocked, tidy):
     declare(tidy)
     sync(clocked)

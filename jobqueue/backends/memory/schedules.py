@@ -66,7 +66,9 @@ class MemorySchedules(Schedules):
     def _fire(self, one: Firing) -> list[str]:
         row = self._tables.schedules.get(one.schedule.id)
         read = one.schedule
-        if row is None or (row.revision, row.last_slot_at) != (read.revision, read.last_slot_at) or row.paused_at:
+        if row is None or (row.revision, row.last_slot_at) != (read.revision, read.last_slot_at):
+            return []
+        if row.paused_at is not None or row.left_code_at is not None:
             return []
         stored = [draft.id for slot, draft in one.drafts if self._insert(row.id, slot, draft)]
         keys = [draft.unique_key for _, draft in one.drafts if draft.unique_key and draft.id not in stored]
