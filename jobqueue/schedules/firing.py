@@ -23,6 +23,8 @@ logger = logging.getLogger("jobqueue")
 _REST = timedelta(minutes=1)
 #: How soon to look again whether the earlier job of a schedule has ended.
 _AGAIN = timedelta(seconds=1)
+#: After so many jobs, the other schedules wait for the next turn, because a transaction may hold SQLite's lock.
+_MOST_JOBS = 1_000
 
 
 def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[str, ...]]:
@@ -31,7 +33,14 @@ def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[st
     ``next_at`` of what was due counts the slots after these.
     """
     due = backend.schedules.due(registry.names, limit)
-    firings = [one for schedule in due.schedules if (one := _firing(schedule, due.now)) is not None]
+    firings, jobs = list[Firing](), 0
+    for schedule in due.schedules:
+        if jobs >= _MOST_JOBS:
+            due = replace(due, is_partial=True)
+            break
+        if (one := _firing(schedule, due.now)) is not None:
+            firings.append(one)
+            jobs += len(one.drafts)
     if not firings:
         return replace(due, is_partial=False), ()
     following = [one.next_at for one in firings if one.next_at] + ([due.next_at] if due.next_at else [])
