@@ -40,6 +40,9 @@ class Links:
     def worker(self, owner: str) -> str:
         return self._to("worker_change", owner)
 
+    def schedule(self, schedule_id: str) -> str:
+        return self._to("schedule_change", schedule_id)
+
     def workers(self) -> str:
         return self._to("worker_changelist")
 

@@ -118,7 +118,7 @@ def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
     if job.parent_id:
         yield Fact(gettext("as a follow-up of"), one_line(job.parent_id), links.job(job.parent_id), True)
     if job.schedule_id:
-        yield Fact(gettext("by the schedule"), one_line(job.schedule_id), "", True)
+        yield Fact(gettext("by the schedule"), one_line(job.schedule_id), links.schedule(job.schedule_id), True)
     labels = {"user": gettext("by"), "request_id": gettext("request"), "language": gettext("language")}
     for name, label in labels.items():
         if value := _fact(about.get(name)):

@@ -108,7 +108,7 @@ def test_a_schedule_is_made_and_edited(queue, keeper):
     [
         ({"rule": "* 25 * * *"}, "bad hour field"),
         ({"zone": "Mars"}, "names no time zone"),
-        ({"payload_0": "eight"}, "valid integer"),
+        ({"payload_0": "eight"}, "Enter a whole number"),
         ({"priority": "11"}, "less than or equal to 10"),
         ({"name": "a b"}, "letters"),
         ({"start": "2030-01-02T00:00:00", "end": "2030-01-01T00:00:00"}, "must be after start"),
