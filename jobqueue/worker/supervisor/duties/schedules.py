@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobqueue.records.schedule import DueSchedules
 from jobqueue.schedules.firing import fire_due
 from jobqueue.schedules.sync import sync
 from jobqueue.worker.supervisor.context import WorkerContext
@@ -38,9 +39,14 @@ class Schedules(Duty):
             self._is_synced = True
         due, stored = fire_due(backend, BATCH)
         if stored:
-            backend.wake()
+            backend.wake(_age(due))
         if due.is_partial and stored:
             return 0.0
         if due.next_at is None:
             return LOOK_IF_NONE if not due.schedules else None
         return min(self.every, (due.next_at - due.now).total_seconds() + 0.001)
+
+
+def _age(due: DueSchedules) -> float:
+    """Return how many seconds ago the first of the slots was due."""
+    return max((due.now - one.next_at).total_seconds() for one in due.schedules if one.next_at is not None)
