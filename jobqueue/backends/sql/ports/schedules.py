@@ -16,7 +16,7 @@ from jobqueue.backends.sql.schedule_rows import COLUMNS, record_of, values_of
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import to_text
 from jobqueue.models import Job, Schedule
-from jobqueue.records import Admission, Draft, DraftReceipt, JobRecord
+from jobqueue.records import Admission, Draft, DraftReceipt, Filter, JobRecord
 from jobqueue.records.schedule import DueSchedules, Firing, ScheduleRecord
 from jobqueue.states import ACTIVE
 
@@ -153,8 +153,11 @@ class SqlSchedules(Schedules):
         with self._session.reading():
             mine = self._session.rows(Job).filter(schedule_id=schedule.id)
             slots = list(mine.filter(slot_at__isnull=False).order_by("-slot_at").values_list("id", "slot_at")[:limit])
-            extra = list(mine.filter(slot_at__isnull=True).values_list("id", "slot_at")[:limit])
-        found = [(slot, record) for key, slot in slots + extra if (record := self._jobs.get(key)) is not None]
+            extra = list(mine.filter(slot_at__isnull=True).order_by("-id").values_list("id", "slot_at")[:limit])
+        of = dict(slots + extra)
+        found = (
+            [(of[record.id], record) for record in self._jobs.find(Filter(ids=frozenset(of)), len(of))] if of else []
+        )
         return sorted(found, key=lambda one: one[1].created_at, reverse=True)[:limit]
 
     def late(self, grace: timedelta, limit: int = 100) -> list[ScheduleRecord]:
