@@ -16,9 +16,10 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
-from jobqueue.policy import retention_rules
+from jobqueue.policy import queue_options, retention_rules
 from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
+from jobqueue.policy.queue_options import Mistake
 
 #: The tag of the system checks.
 CHECKS = "jobqueue"
@@ -31,8 +32,8 @@ class Setting:
     default: Any
     accepts: Callable[[Any], bool]
     wants: str
-    #: Returns what is wrong with a value, for settings that need more than one sentence.
-    mistake: Callable[[Any], str] | None = None
+    #: Yields the mistakes in a value, for settings that have several parts.
+    mistakes: Callable[[Any], Iterator[Mistake]] | None = None
 
 
 def _is_bytes(value: Any) -> bool:
@@ -94,12 +95,12 @@ def _is_links(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(label) and not obstacle(url) for label, url in value.items())
 
 
-def _mistaken_rules(value: Any) -> str:
+def _mistaken_rules(value: Any) -> Iterator[Mistake]:
     try:
         retention_rules.read(value)
     except ValueError as error:
-        return str(error)
-    return ""
+        hint = f"The default is {list(retention_rules.DEFAULT)!r}."
+        yield Mistake(f"JOBQUEUE['RETENTION'] is invalid: {str(error).rstrip('.')}.", hint)
 
 
 #: The values of TESTING: jobs are only stored, run when their transaction commits, or run by ``enqueue`` itself.
@@ -121,15 +122,22 @@ SETTINGS: dict[str, Setting] = {
     # The time limit of attempts whose type doesn't set one: long enough for most jobs, short enough to notice a hung
     # job.
     "TIMEOUT": Setting(300.0, _is_seconds, "seconds, above 0 and below a day"),
-    # How many jobs may wait in one queue before `jobqueue status` reports an error. It warns at 80 %. No job is
-    # refused.
+    # How many jobs may wait in a queue without a capacity of its own before `jobqueue status` reports an error. It
+    # warns at 80 %. No job is refused.
     "CAPACITY": Setting(10_000, _is_capacity, "a whole number of jobs, at least 1"),
     # Which ended jobs are deleted, and when. Dead letters are kept unless a rule names them.
     "RETENTION": Setting(
         list(retention_rules.DEFAULT),
-        lambda value: not _mistaken_rules(value),
+        lambda value: not any(_mistaken_rules(value)),
         "a list of rules such as {'status': 'completed', 'keep': timedelta(days=7)}",
         _mistaken_rules,
+    ),
+    # Options of queues, by name or pattern; see policy.queue_options.
+    "QUEUES": Setting(
+        {},
+        lambda value: not any(queue_options.mistakes(value)),
+        "a dict of queues and their options",
+        queue_options.mistakes,
     ),
     # Whether web processes start a worker. Most deployments run workers as services of their own.
     "EMBEDDED": Setting(False, lambda value: type(value) is bool, "True or False"),
@@ -202,16 +210,20 @@ def get(key: str) -> Any:
     """Return a setting's value. Raise ImproperlyConfigured if it is invalid."""
     setting = SETTINGS[key]
     value = given().get(key, setting.default)
-    if not setting.accepts(value):
-        raise ImproperlyConfigured(complaint(key, value))
+    for mistake in _mistakes_in(key, value):
+        raise ImproperlyConfigured(mistake.sentence)
     return value
 
 
-def complaint(key: str, value: Any) -> str:
-    """Return a sentence that says what is wrong with a value."""
-    if (mistake := SETTINGS[key].mistake) is not None:
-        return f"JOBQUEUE[{key!r}] is invalid: {mistake(value).rstrip('.')}."
-    return f"JOBQUEUE[{key!r}] must be {SETTINGS[key].wants}, not {value!r}."
+def _mistakes_in(key: str, value: Any) -> list[Mistake]:
+    """Return what is wrong with a value: one mistake, or several parts of it."""
+    setting = SETTINGS[key]
+    if setting.accepts(value):
+        return []
+    if setting.mistakes is not None:
+        return [*setting.mistakes(value)]
+    sentence = f"JOBQUEUE[{key!r}] must be {setting.wants}, not {value!r}."
+    return [Mistake(sentence, f"The default is {setting.default!r}.")]
 
 
 def unknown_keys() -> list[Any]:
@@ -225,11 +237,11 @@ def refuse_unknown_keys() -> None:
         raise ImproperlyConfigured(f"JOBQUEUE has the unknown key {key!r}. {did_you_mean(key, SETTINGS)}")
 
 
-def mistakes() -> Iterator[tuple[str, Any]]:
-    """Yield the known keys with invalid values."""
+def mistakes() -> Iterator[Mistake]:
+    """Yield what is wrong with the values of known keys."""
     for key, value in given().items():
-        if key in SETTINGS and not SETTINGS[key].accepts(value):
-            yield key, value
+        if key in SETTINGS:
+            yield from _mistakes_in(key, value)
 
 
 def is_sound() -> bool:

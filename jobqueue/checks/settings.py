@@ -39,9 +39,8 @@ def _unknown_keys() -> Iterator[CheckMessage]:
 
 
 def _bad_values() -> Iterator[CheckMessage]:
-    for key, value in conf.mistakes():
-        hint = f"The default is {conf.SETTINGS[key].default!r}."
-        yield Error(conf.complaint(key, value), hint=hint, id="jobqueue.E003")
+    for sentence, hint in conf.mistakes():
+        yield Error(sentence, hint=hint, id="jobqueue.E003")
 
 
 def _database() -> Iterator[CheckMessage]:

@@ -54,6 +54,7 @@ from jobqueue.records.job import (
 )
 from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, MetricSum, Share, Stretch, Tally
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
+from jobqueue.records.queue_options import QueueOptions, WhenFull
 from jobqueue.records.search import Ids, MatchCount, Matches, Step
 from jobqueue.records.worker import Progress, WorkerRecord, WorkerRequest, WorkerState
 
@@ -108,6 +109,7 @@ __all__ = [
     "PastAttempt",
     "PauseRecord",
     "Progress",
+    "QueueOptions",
     "QueueStats",
     "QuietJob",
     "Range",
@@ -122,6 +124,7 @@ __all__ = [
     "Stretch",
     "Sweep",
     "Tally",
+    "WhenFull",
     "WorkerRecord",
     "WorkerRequest",
     "WorkerState",

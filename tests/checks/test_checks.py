@@ -74,6 +74,14 @@ def test_the_checks_run_with_djangos(settings, databases):
         call_command("check")
 
 
+def test_e003_names_each_mistake_in_the_options_of_queues(settings):
+    settings.JOBQUEUE = {"QUEUES": {"mail": {"capcity": 5}, "import.*": {"capacity": "many"}}}
+    first, second = (one for one in check_settings() if one.id == "jobqueue.E003")
+    assert "JOBQUEUE['QUEUES']['mail'] has the unknown option 'capcity'" in first.msg
+    assert first.hint == "Did you mean 'capacity'?"
+    assert "JOBQUEUE['QUEUES']['import.*']['capacity'] must be None or a whole number of jobs" in second.msg
+
+
 @pytest.mark.parametrize(
     ("target", "why"),
     [("nowhere", "not in DATABASES"), ("default", "already"), ("oracle", "which is oracle"), ("other", "BACKEND")],

@@ -1,0 +1,110 @@
+"""The setting ``QUEUES``: which options a queue may have, and which entry applies to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from jobqueue.policy.nearest import did_you_mean
+from jobqueue.records.queue_options import QueueOptions, WhenFull
+
+_ANY = "*"
+#: As the name of a queue, with any number of stars.
+_NAME = re.compile(r"[\w.:/@*-]{1,100}")
+
+
+class Option(NamedTuple):
+    """An option of a queue: a test for valid values, their description, and the conversion of a valid value."""
+
+    accepts: Callable[[Any], bool]
+    wants: str
+    converted: Callable[[Any], Any] = lambda value: value
+
+
+class Mistake(NamedTuple):
+    """A mistake in a setting: a sentence that names the place, and a hint."""
+
+    sentence: str
+    hint: str
+
+
+#: Each is a field of ``QueueOptions``.
+OPTIONS: dict[str, Option] = {
+    "capacity": Option(
+        lambda value: value is None or (type(value) is int and 1 <= value <= 1_000_000_000),
+        "None or a whole number of jobs, from 1 to 1,000,000,000",
+    ),
+    "when_full": Option(
+        lambda value: isinstance(value, str) and value in list(WhenFull),
+        f"one of {', '.join(map(repr, map(str, WhenFull)))}",
+        WhenFull,
+    ),
+}
+
+
+def options_of(queue: str, given: Mapping[str, Mapping[str, Any]]) -> QueueOptions:
+    """Return the options of a queue from a valid setting.
+
+    The entry with exactly its name applies. Otherwise, of the patterns that match, the one with the most characters
+    other than stars applies, and of several such, the first. Entries aren't merged.
+    """
+    if queue not in given:
+        matching = [name for name in given if _ANY in name and _matches(name, queue)]
+        if not matching:
+            return QueueOptions()
+        entry = given[max(matching, key=lambda name: len(name) - name.count(_ANY))]
+    else:
+        entry = given[queue]
+    return QueueOptions(**{name: OPTIONS[name].converted(value) for name, value in entry.items()})
+
+
+def _matches(pattern: str, queue: str) -> bool:
+    """Return whether a pattern matches, in which a star stands for any characters, or for none."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split(_ANY))), queue) is not None
+
+
+def mistakes(given: object) -> Iterator[Mistake]:
+    """Yield the mistakes in a value of the setting."""
+    place = "JOBQUEUE['QUEUES']"
+    if not isinstance(given, dict):
+        hint = f"Write {place} = {{'imports': {{'capacity': 1_000}}}}."
+        yield Mistake(f"{place} must be a dict of queues and their options, not {_shown(given)}.", hint)
+        return
+    for name, entry in given.items():
+        yield from _of_entry(place, name, entry)
+
+
+def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        hint = "Use letters, digits and any of _ . : / @ - for a name, and * in a pattern; at most 100 characters."
+        yield Mistake(f"{place} has the key {_shown(name)}, which is no name of a queue and no pattern.", hint)
+        return
+    there = f"{place}[{name!r}]"
+    if not isinstance(entry, dict):
+        yield Mistake(f"{there} must be a dict of options, not {_shown(entry)}.", _known())
+        return
+    for option, value in entry.items():
+        if option not in OPTIONS:
+            yield Mistake(f"{there} has the unknown option {_shown(option)}.", did_you_mean(option, OPTIONS))
+        elif not OPTIONS[option].accepts(value):
+            sentence = f"{there}[{option!r}] must be {OPTIONS[option].wants}, not {_shown(value)}."
+            yield Mistake(sentence, _nearest(option, value))
+    if entry.get("when_full", WhenFull.ACCEPT) != WhenFull.ACCEPT and entry.get("capacity") is None:
+        sentence = f"{there} has 'when_full', but no 'capacity': the queue would never be full."
+        yield Mistake(sentence, "Add 'capacity', or leave out 'when_full'. Entries for several queues are not merged.")
+
+
+def _nearest(option: str, value: object) -> str:
+    if option == "when_full" and isinstance(value, str):
+        return did_you_mean(value, map(str, WhenFull))
+    return f"The default is {getattr(QueueOptions(), option)!r}."
+
+
+def _known() -> str:
+    return f"The options are {', '.join(OPTIONS)}."
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,38 @@
+"""The options of queues, by name. They are read from ``JOBQUEUE["QUEUES"]`` at the first use, and then kept."""
+
+from __future__ import annotations
+
+from django.core.signals import setting_changed
+
+from jobqueue import conf
+from jobqueue.policy import queue_options
+from jobqueue.records import QueueOptions
+
+#: How many names are kept. Other programs may make up any number of queues.
+_MOST_KEPT = 10_000
+
+
+class _Kept(dict[str, QueueOptions]):
+    """The options that were asked for, so that the next look-up is one access of a dict."""
+
+    def __missing__(self, queue: str) -> QueueOptions:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        found = self[queue] = queue_options.options_of(queue, conf.get("QUEUES"))
+        return found
+
+
+_kept = _Kept()
+
+
+def options_of(queue: str) -> QueueOptions:
+    """Return the options of a queue."""
+    return _kept[queue]
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting == "JOBQUEUE":
+        _kept.clear()
+
+
+setting_changed.connect(_forget)

@@ -1,0 +1,27 @@
+"""The options of a queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class WhenFull(StrEnum):
+    """What happens to a job that is enqueued while its queue is full."""
+
+    ACCEPT = "accept"
+    SHED = "shed"
+    BLOCK = "block"
+    RAISE = "raise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """The options that ``JOBQUEUE["QUEUES"]`` sets for a queue.
+
+    ``capacity`` is how many jobs may wait in the queue; ``None`` doesn't limit them. ``when_full`` says what happens to
+    further ones.
+    """
+
+    capacity: int | None = None
+    when_full: WhenFull = WhenFull.ACCEPT
