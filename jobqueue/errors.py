@@ -12,6 +12,7 @@ JobQueueError                    do not raise it directly
 │   └── PayloadTooNew            … because a newer release wrote it
 ├── ResultRefused                a result that cannot be stored
 ├── IdempotencyMismatch          the key belongs to a job of another type
+├── QueueFull                    a queue has no room for more jobs
 ├── JobNotFound                  no job has that id
 ├── JobFailed                    the job that was waited for did not complete
 ├── LeaseLost                    the claim is no longer ours
@@ -126,6 +127,22 @@ class IdempotencyMismatch(JobQueueError):
             f"The key {key!r} belongs to job {existing_id} of type {existing_type!r}, so the {wanted_type!r} job "
             f"was not enqueued. Start the key with the job type to keep types apart."
         )
+
+
+class QueueFull(JobQueueError):
+    """A queue has no room for more jobs, so nothing was enqueued. The depth is approximate."""
+
+    def __init__(self, queue: str, number: int, depth: int, capacity: int, why: str = "") -> None:
+        self.queue, self.number, self.depth, self.capacity = queue, number, depth, capacity
+        jobs = "the job was" if number == 1 else f"the {number:,} jobs were"
+        super().__init__(
+            f"The queue {queue!r} is full: about {depth:,} jobs wait, and its capacity is {capacity:,}. Therefore "
+            f"{jobs} not enqueued{f': {why}' if why else ''}. Try again later, or start more workers."
+        )
+
+    def because(self, why: str) -> QueueFull:
+        """Return the same error with a reason."""
+        return QueueFull(self.queue, self.number, self.depth, self.capacity, why)
 
 
 class JobNotFound(JobQueueError, LookupError):

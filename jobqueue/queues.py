@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.core.signals import setting_changed
 
 from jobqueue import conf
@@ -28,6 +30,22 @@ _kept = _Kept()
 def options_of(queue: str) -> QueueOptions:
     """Return the options of a queue."""
     return _kept[queue]
+
+
+def are_bounded() -> bool:
+    """Return whether any queue has a capacity."""
+    return any(entry.get("capacity") is not None for entry in conf.get("QUEUES").values())
+
+
+def named() -> set[str]:
+    """Return the queues that the setting names. Patterns stand for others."""
+    return {name for name in conf.get("QUEUES") if "*" not in name}
+
+
+def capacities(names: Iterable[str]) -> dict[str, int]:
+    """Return the capacities of those queues that have one."""
+    found = {name: options_of(name).capacity for name in names}
+    return {name: capacity for name, capacity in found.items() if capacity is not None}
 
 
 def _forget(*, setting: str, **_: object) -> None:

@@ -1,9 +1,9 @@
 """The signals. Receivers run after the fact, and their errors change nothing.
 
-The sender is always ``None``, because a job may be enqueued or given up where its handler isn't known. All but the last
-three carry ``job_id``, ``job_type`` and ``queue``. Those sent by a worker also carry ``attempt``, ``max_retries``,
-``worker``, ``duration`` and ``delay`` (seconds or ``None``), ``reason``, ``error_class``, ``error`` and ``progress``
-(JSON text).
+The sender is always ``None``, because a job may be enqueued or given up where its handler isn't known. ``shed`` carries
+``job_type``, ``queue`` and ``priority``. All others but the last three carry ``job_id``, ``job_type`` and ``queue``.
+Those sent by a worker also carry ``attempt``, ``max_retries``, ``worker``, ``duration`` and ``delay`` (seconds or
+``None``), ``reason``, ``error_class``, ``error`` and ``progress`` (JSON text).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from django.dispatch import Signal
 
 #: A job was stored and its transaction committed.
 enqueued = Signal()
+#: A job was not stored, because its queue is full and it isn't urgent.
+shed = Signal()
 
 #: An attempt begins, in the executor that runs it.
 started = Signal()

@@ -25,6 +25,7 @@ from jobqueue.backends.sqlite.storage import LARGEST_LOG
 from jobqueue.models import (
     Attempt,
     Duty,
+    Gauge,
     Job,
     KnownError,
     Metric,
@@ -35,6 +36,7 @@ from jobqueue.models import (
     Relay,
     SavedSearch,
     Schedule,
+    Throttle,
     Worker,
 )
 from jobqueue.testing import VirtualClock
@@ -45,6 +47,7 @@ from tests.worker.harness import until
 TABLES = (
     Attempt,
     Duty,
+    Gauge,
     Job,
     KnownError,
     Metric,
@@ -55,6 +58,7 @@ TABLES = (
     Relay,
     SavedSearch,
     Schedule,
+    Throttle,
     Worker,
 )
 

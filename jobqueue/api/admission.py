@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from asgiref.sync import sync_to_async
 from django.db import connections
 
 from jobqueue import backends, conf
-from jobqueue.api import watch
+from jobqueue.api import capacity, watch
 from jobqueue.api.receipts import Receipt
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
 from jobqueue.observe import announce
-from jobqueue.records import Draft
+from jobqueue.records import Admission, Draft
+
+R = TypeVar("R")
+
+#: The receipt of a job that wasn't stored. Ids are typed as texts, because only a queue that sheds has such receipts.
+_SHED: Receipt = Receipt(None, Admission.SHED)  # type: ignore[arg-type]
 
 
 def admit(drafts: Sequence[Draft]) -> list[Receipt]:
@@ -22,6 +30,23 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
     backend = backends.current()
     if len(connections.settings) > 1:
         _warn_of_split_transactions()
+    if capacity.is_bounded(drafts):
+        return _admit_fitting(backend, drafts)
+    return _store(backend, drafts)
+
+
+def _admit_fitting(backend: Backend, drafts: Sequence[Draft]) -> list[Receipt]:
+    """Store the drafts that fit into their queues. The others are shed."""
+    kept = capacity.fitting(backend, drafts)
+    stored = [draft for draft in drafts if draft.id in kept]
+    receipts = iter(_store(backend, stored))
+    found = [next(receipts) if draft.id in kept else _SHED for draft in drafts]
+    new = [draft for draft, receipt in zip(drafts, found, strict=True) if receipt.created]
+    capacity.note(backend, new, [draft for draft in drafts if draft.id not in kept])
+    return found
+
+
+def _store(backend: Backend, drafts: Sequence[Draft]) -> list[Receipt]:
     began = SYSTEM.monotonic()
     receipts = backend.enqueue(drafts)
     created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
@@ -30,6 +55,21 @@ def admit(drafts: Sequence[Draft]) -> list[Receipt]:
         if (watching := watch.current()) is not None:
             watching(backend)
     return [Receipt(one.id, one.outcome, one.payload_differs) for one in receipts]
+
+
+async def without_blocking(work: Callable[[], R]) -> R:
+    """Enqueue from async code. While a queue has no room, wait here, where other tasks go on."""
+    began, token = SYSTEM.monotonic(), capacity.is_async.set(True)
+    try:
+        while True:
+            try:
+                return await sync_to_async(work)()
+            except capacity.NoRoom as error:
+                if SYSTEM.monotonic() - began >= error.most:
+                    raise error.full.because(f"it has had no room for {error.most:g} s") from None
+                await asyncio.sleep(error.pause)
+    finally:
+        capacity.is_async.reset(token)
 
 
 def _announce(backend: Backend, drafts: Sequence[Draft], began: float) -> None:

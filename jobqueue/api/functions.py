@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from jobqueue import backends
-from jobqueue.api.admission import admit
+from jobqueue.api.admission import admit, without_blocking
 from jobqueue.api.handler import Handler, handler_of
 from jobqueue.api.receipts import Receipt
 from jobqueue.errors import InvalidOption, JobNotFound
@@ -30,7 +30,7 @@ def enqueue(name: str, payload: object = None, /, **options: Unpack[JobOptions])
 
 async def aenqueue(name: str, payload: object = None, /, **options: Unpack[JobOptions]) -> Receipt:
     """Async version of ``enqueue()``."""
-    return await sync_to_async(enqueue)(name, payload, **options)
+    return await without_blocking(lambda: enqueue(name, payload, **options))
 
 
 def enqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
@@ -44,7 +44,8 @@ def enqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
 
 async def aenqueue_many(drafts: Iterable[Draft]) -> list[Receipt]:
     """Async version of ``enqueue_many()``."""
-    return await sync_to_async(enqueue_many)(drafts)
+    listed = list(drafts)
+    return await without_blocking(lambda: enqueue_many(listed))
 
 
 def enqueue_on_commit(

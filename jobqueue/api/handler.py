@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
-from asgiref.sync import sync_to_async
 from pydantic import BaseModel
 
-from jobqueue.api.admission import admit
+from jobqueue.api.admission import admit, without_blocking
 from jobqueue.api.receipts import Receipt, T
 from jobqueue.errors import InvalidOption
 from jobqueue.handlers.job_options import no_option_of_a_job
@@ -51,12 +50,13 @@ class Handler(Generic[P, R, E, T]):
         """Return this handler with other options for the jobs it enqueues. Raises InvalidOption.
 
         The options are queue, priority, delay, scheduled_at, expires_at, max_retries, timeout, tenant, workspace,
-        idempotency_key and unique_key.
+        idempotency_key and unique_key, and for calls that repeat with the same unique_key: debounce with max_wait and
+        replace_payload, or throttle.
         """
         if not options.keys() <= OPTION_NAMES:
             raise no_option_of_a_job(min(options.keys() - OPTION_NAMES))
-        if options.get("scheduled_at") is not None:
-            options.setdefault("delay", 0)  # the type's default delay is for jobs without scheduled_at
+        if options.get("scheduled_at") is not None or options.get("debounce") is not None:
+            options.setdefault("delay", 0)  # the type's default delay is for jobs without a time of their own
         bound = object.__new__(type(self))
         bound.__dict__.update(self.__dict__, options=self.options.but(**options))
         return bound
@@ -75,7 +75,7 @@ class Handler(Generic[P, R, E, T]):
 
     async def aenqueue(self, *args: E.args, **kwargs: E.kwargs) -> Receipt[T]:
         """Async version of ``enqueue()``."""
-        return await sync_to_async(self.enqueue)(*args, **kwargs)
+        return await without_blocking(lambda: self.enqueue(*args, **kwargs))
 
     def enqueue_many(self, payloads: Iterable[Any]) -> list[Receipt[T]]:
         """Store a job for each payload, a model or a dict of fields, in a few statements: all of them or none.
@@ -89,7 +89,8 @@ class Handler(Generic[P, R, E, T]):
 
     async def aenqueue_many(self, payloads: Iterable[Any]) -> list[Receipt[T]]:
         """Async version of ``enqueue_many()``."""
-        return await sync_to_async(self.enqueue_many)(payloads)
+        listed = list(payloads)
+        return await without_blocking(lambda: self.enqueue_many(listed))
 
     def key(self, *names: str, nonce: str = "", **values: Any) -> str:
         """Return an idempotency key of this type from chosen payload fields: ``resize.key("image_id", image_id=7)``.

@@ -72,6 +72,8 @@ class Receipt(DraftReceipt, Generic[T]):
         return record
 
     def _look(self) -> JobRecord:
+        if self.is_shed:
+            raise JobQueueError("Cannot wait for this job: its queue was full, and it was not stored.")
         if backends.current().in_atomic():
             raise JobQueueError(
                 f"Cannot wait for job {self.id} inside a transaction: commit first, so that a worker sees the job."

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import DataError, IntegrityError
 
 from jobqueue.backends.duty_ports import DutyRoster, Retention
+from jobqueue.backends.gauges import Gauges
 from jobqueue.backends.ports import (
     ErrorReader,
     HealthReader,
@@ -74,6 +75,7 @@ class Backend(ABC):
     storage: StorageReader
     health: HealthReader
     schedules: Schedules
+    gauges: Gauges = Gauges()
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""
@@ -213,6 +215,9 @@ class Backend(ABC):
     @abstractmethod
     def listen(self) -> Listener:
         """Start to listen for wake-ups."""
+
+    def forget_throttles(self) -> None:  # noqa: B027 - memory has none to delete
+        """Delete what was kept for throttled keys whose time is over."""
 
     def rest(self) -> None:  # noqa: B027 - most backends have nothing to give back
         """Give back memory after a busy time."""

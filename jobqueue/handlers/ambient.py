@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -21,9 +22,18 @@ except ImportError:  # an extra; without it there is no tracing
 _CAN_TRACE = otel is not None
 
 
-def capture() -> str | None:
-    """Return the caller's context as JSON text, or ``None`` if there is nothing special about it."""
+#: The key under which a debounced job keeps how long it may be moved, in seconds.
+MAX_WAIT = "max_wait"
+
+
+def capture(max_wait: timedelta | None = None) -> str | None:
+    """Return the caller's context as JSON text, or ``None`` if there is nothing special about it.
+
+    With ``max_wait``, the job is debounced, and its context says how long it may be moved.
+    """
     found: dict[str, Any] = {**origin.found()}
+    if max_wait is not None:
+        found[MAX_WAIT] = max_wait.total_seconds()
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
     if _CAN_TRACE and otel.get_current():  # empty without an active trace, which is usual

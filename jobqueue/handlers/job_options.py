@@ -15,7 +15,10 @@ from jobqueue.policy.retry import Delay, RetryPolicy, Seconds
 Exceptions = tuple[type[BaseException], ...]
 
 #: Options that name one job and cannot be a type's default.
-_OF_ONE_JOB = frozenset({"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"})
+_OF_ONE_JOB = frozenset(
+    {"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"}
+    | {"debounce", "max_wait", "replace_payload", "throttle"}
+)
 #: Options of ``@job`` that aren't defaults of its jobs.
 OF_A_TYPE = frozenset(
     {"retry", "retry_on", "discard_on", "version", "upgraders", "aliases", "lease", "atomic", "editable", "schedule"}

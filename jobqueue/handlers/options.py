@@ -43,6 +43,10 @@ class Options:
     unique_key: str | None = None
     tenant: str | None = None
     workspace: str | None = None
+    debounce: Seconds | None = None
+    max_wait: Seconds | None = None
+    replace_payload: bool = False
+    throttle: Seconds | None = None
 
     def __post_init__(self) -> None:
         self._check(_CHECKS)
@@ -66,6 +70,28 @@ class Options:
             )
         if self.scheduled_at is not None and duration(self.delay, "delay"):
             raise InvalidOption("delay", "cannot be combined with scheduled_at")
+        if self.debounce is not None or self.max_wait is not None or self.replace_payload or self.throttle is not None:
+            self._check_repeats()
+
+    def _check_repeats(self) -> None:
+        """Check the options for calls that repeat with the same key."""
+        given = "throttle" if self.throttle is not None else "debounce"
+        if self.debounce is None and given == "debounce":
+            raise InvalidOption("max_wait" if self.max_wait is not None else "replace_payload", "needs debounce")
+        if self.unique_key is None:
+            raise InvalidOption(given, "needs unique_key, which says which calls belong together")
+        if self.throttle is not None and (self.debounce, self.max_wait, self.replace_payload) != (None, None, False):
+            raise InvalidOption("throttle", "cannot be combined with debounce")
+        if self.debounce is not None:
+            self._check_debounce(duration(self.debounce, "debounce"))
+
+    def _check_debounce(self, length: timedelta) -> None:
+        if self.max_wait is None:
+            raise InvalidOption("max_wait", "must be given with debounce: a job that each call moves might never run")
+        if duration(self.max_wait, "max_wait") < length:
+            raise InvalidOption("max_wait", "must not be shorter than debounce")
+        if self.scheduled_at is not None or duration(self.delay, "delay"):
+            raise InvalidOption("debounce", "cannot be combined with delay or scheduled_at")
 
 
 _DEFAULTS = {one.name: one.default for one in fields(Options)}
@@ -119,6 +145,11 @@ def _limit(option: str, value: Any) -> None:
         raise InvalidOption(option, "must be longer than zero")
 
 
+def _flag(option: str, value: object) -> None:
+    if type(value) is not bool:
+        raise InvalidOption(option, f"must be True or False, got {_shown(value)}")
+
+
 def _moment(option: str, value: object) -> None:
     if value is None:
         return
@@ -149,6 +180,10 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "unique_key": _text(KEY_LENGTH),
     "tenant": _text(NAME_LENGTH),
     "workspace": _text(NAME_LENGTH),
+    "debounce": _limit,
+    "max_wait": _limit,
+    "replace_payload": _flag,
+    "throttle": _limit,
 }
 
 

@@ -23,7 +23,7 @@ from jobqueue.handlers.reconciler import Reconciler
 from jobqueue.handlers.result import ResultType
 from jobqueue.handlers.signature import Signature
 from jobqueue.ids import new_id
-from jobqueue.policy.retry import RetryPolicy
+from jobqueue.policy.retry import RetryPolicy, Seconds
 from jobqueue.records import Assignment, Claim, Draft
 
 
@@ -65,7 +65,8 @@ class JobType:
         delay = duration(options.delay, "delay")
         scheduled_at, expires_at = in_utc(options.scheduled_at), in_utc(options.expires_at)
         timeout = None if options.timeout is None else duration(options.timeout, "timeout")
-        context = ambient.capture()
+        debounce, max_wait, throttle = map(_length, (options.debounce, options.max_wait, options.throttle))
+        context = ambient.capture(max_wait)
         return [
             Draft(
                 id=new_id(),
@@ -84,6 +85,10 @@ class JobType:
                 tenant=options.tenant,
                 workspace=options.workspace,
                 context=context,
+                debounce=debounce,
+                max_wait=max_wait,
+                replace_payload=options.replace_payload,
+                throttle=throttle,
             )
             for payload in payloads
         ]
@@ -111,6 +116,10 @@ class JobType:
             attendant=attendant,
         )
         return self.function(**self.signature.arguments(payload, context))
+
+
+def _length(seconds: Seconds | None) -> timedelta | None:
+    return None if seconds is None else duration(seconds, "duration")
 
 
 def describe(function: Callable[..., Any]) -> str:

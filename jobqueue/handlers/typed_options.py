@@ -27,3 +27,7 @@ class JobOptions(JobDefaults, total=False):
     unique_key: str | None
     tenant: str | None
     workspace: str | None
+    debounce: Seconds | None
+    max_wait: Seconds | None
+    replace_payload: bool
+    throttle: Seconds | None

@@ -1,9 +1,10 @@
-"""The tables: jobs, history, duties, errors, metrics, orders, pauses, relays, searches, schedules and workers."""
+"""The tables, with a file for each subject."""
 
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.duty import Duty
+from jobqueue.models.gauge import Gauge
 from jobqueue.models.job import DeadLetter, Job
 from jobqueue.models.known_error import KnownError
 from jobqueue.models.metric import Dashboard, Metric
@@ -12,6 +13,7 @@ from jobqueue.models.pause import Pause, Queue
 from jobqueue.models.relay import Relay
 from jobqueue.models.saved_search import SavedSearch
 from jobqueue.models.schedule import Schedule
+from jobqueue.models.throttle import Throttle
 from jobqueue.models.worker import Worker
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "Dashboard",
     "DeadLetter",
     "Duty",
+    "Gauge",
     "Job",
     "KnownError",
     "Metric",
@@ -30,5 +33,6 @@ __all__ = [
     "Relay",
     "SavedSearch",
     "Schedule",
+    "Throttle",
     "Worker",
 ]

@@ -46,6 +46,13 @@ def enqueued(drafts: Iterable[Draft]) -> None:
             signals.enqueued.send_robust(sender=None, job_id=draft.id, job_type=draft.type, queue=draft.queue)
 
 
+def shed(drafts: Iterable[Draft]) -> None:
+    """Send the signals of jobs that were shed."""
+    if signals.shed.has_listeners():
+        for draft in drafts:
+            signals.shed.send_robust(sender=None, job_type=draft.type, queue=draft.queue, priority=draft.priority)
+
+
 def send(event: Event) -> None:
     """Send the signal of an event. Django logs receivers that fail."""
     signal = _SIGNALS.get(event.kind)

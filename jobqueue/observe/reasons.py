@@ -9,6 +9,8 @@ from datetime import datetime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from jobqueue import durations
+from jobqueue.handlers.ambient import MAX_WAIT
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord
@@ -160,6 +162,11 @@ def _too_early(scene: Scene, wording: Wording) -> list[Reason]:
     if job.scheduled_at <= now:
         return []
     left = {"moment": wording.moment(job.scheduled_at), "length": wording.length(job.scheduled_at - now)}
+    if job.error is None and (latest := _moved_until(job)) is not None:
+        text = gettext(
+            "It waits until %(moment)s, for %(length)s, because each new call moves it, at the latest to %(latest)s."
+        ) % {**left, "latest": wording.moment(latest)}
+        return [Reason("debounced", text)]
     if job.error is None:
         text = gettext("It is scheduled for later: it waits until %(moment)s, for %(length)s.") % left
         return [Reason("scheduled", text)]
@@ -167,6 +174,15 @@ def _too_early(scene: Scene, wording: Wording) -> list[Reason]:
         "It waits for its next attempt until %(moment)s, for %(length)s, after %(attempts)s of %(allowed)s."
     ) % {**left, "attempts": wording.attempts(job.attempts), "allowed": job.max_retries}
     return [Reason("waiting_for_retry", text, error=_last_error(job))]
+
+
+def _moved_until(job: JobRecord) -> datetime | None:
+    """Return up to when calls move a debounced job, or ``None`` if it is none."""
+    seconds = job.context.get(MAX_WAIT) if isinstance(job.context, dict) else None
+    try:
+        return None if job.unique_key is None or seconds is None else job.created_at + durations.read(seconds)
+    except (ValueError, OverflowError):  # another program wrote it
+        return None
 
 
 def _nobody(scene: Scene, wording: Wording) -> list[Reason]:

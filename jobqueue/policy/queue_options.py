@@ -40,6 +40,9 @@ OPTIONS: dict[str, Option] = {
         f"one of {', '.join(map(repr, map(str, WhenFull)))}",
         WhenFull,
     ),
+    "block_for": Option(
+        lambda value: type(value) in (int, float) and 0 < value <= 3_600, "seconds, above 0 and at most an hour"
+    ),
 }
 
 
@@ -93,6 +96,9 @@ def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
     if entry.get("when_full", WhenFull.ACCEPT) != WhenFull.ACCEPT and entry.get("capacity") is None:
         sentence = f"{there} has 'when_full', but no 'capacity': the queue would never be full."
         yield Mistake(sentence, "Add 'capacity', or leave out 'when_full'. Entries for several queues are not merged.")
+    if "block_for" in entry and entry.get("when_full") != WhenFull.BLOCK:
+        sentence = f"{there} has 'block_for', but its producers don't wait."
+        yield Mistake(sentence, "Add 'when_full': 'block', or leave out 'block_for'.")
 
 
 def _nearest(option: str, value: object) -> str:

@@ -9,7 +9,12 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A complete job that isn't stored yet. ``payload`` and ``context`` are JSON text; ``delay`` counts from now."""
+    """A complete job that isn't stored yet. ``payload`` and ``context`` are JSON text; ``delay`` counts from now.
+
+    Of drafts with ``debounce`` and the same ``unique_key``, the first is stored, and each further one moves it, but not
+    past ``max_wait`` from its creation; ``replace_payload`` gives it the newest payload. Of those with ``throttle``,
+    the first is stored, and stands for the others for this long.
+    """
 
     id: str
     type: str
@@ -28,6 +33,15 @@ class Draft:
     workspace: str | None = None
     parent_id: str | None = None
     context: str | None = None
+    debounce: timedelta | None = None
+    max_wait: timedelta | None = None
+    replace_payload: bool = False
+    throttle: timedelta | None = None
+
+    @property
+    def wait(self) -> timedelta:
+        """Return how long after now it is due, unless it has a moment of its own."""
+        return self.delay if self.debounce is None else self.debounce
 
     @property
     def key(self) -> tuple[str, str] | None:
@@ -38,10 +52,11 @@ class Draft:
 
 
 class Admission(StrEnum):
-    """The outcome of enqueueing a draft: a new job was stored, or a job with its key already existed."""
+    """The outcome of enqueueing a draft: a job was stored, a job with its key existed, or its queue was full."""
 
     CREATED = "created"
     EXISTING = "existing"
+    SHED = "shed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +64,7 @@ class DraftReceipt:
     """The result of ``enqueue``: the job's id, and whether this call stored the job.
 
     ``payload_differs`` is true for a duplicate whose payload differs from the stored one. The stored payload is kept.
+    If the draft was shed because its queue is full, nothing was stored, and the id is ``None``.
     """
 
     id: str
@@ -59,3 +75,8 @@ class DraftReceipt:
     def created(self) -> bool:
         """Return whether this call stored the job."""
         return self.outcome is Admission.CREATED
+
+    @property
+    def is_shed(self) -> bool:
+        """Return whether nothing was stored, because the queue is full and the job isn't urgent."""
+        return self.outcome is Admission.SHED

@@ -20,8 +20,10 @@ class QueueOptions:
     """The options that ``JOBQUEUE["QUEUES"]`` sets for a queue.
 
     ``capacity`` is how many jobs may wait in the queue; ``None`` doesn't limit them. ``when_full`` says what happens to
-    further ones.
+    further ones: they are stored all the same, dropped unless they are urgent, or refused, at once or after the
+    producer has waited for ``block_for`` seconds.
     """
 
     capacity: int | None = None
     when_full: WhenFull = WhenFull.ACCEPT
+    block_for: float = 30.0

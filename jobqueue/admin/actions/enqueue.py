@@ -247,6 +247,8 @@ def _admitted(request: HttpRequest, form: EnqueueForm, like: Job | None) -> str:
         payload = kind.payload.load(form.stored, kind.payload.version)
         with together():
             (receipt,) = admit([kind.decide(form.options(), payload)])
+            if receipt.is_shed:
+                raise JobQueueError(gettext("The queue is full, and the job isn't urgent, so it was not enqueued."))
             log(request.user.pk, Job(pk=receipt.id, type=kind.name), f"{did}: {why}" if why else f"{did}.")
     except (JobQueueError, ValueError) as error:
         messages.error(request, redact_text(error_told(error), secret_values(foreign_json.read(form.stored))))

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
+from jobqueue import queues as queue_options
 from jobqueue.admin import display
 from jobqueue.admin.base import address, counted
 from jobqueue.admin.search.query import spelled
@@ -21,6 +22,7 @@ from jobqueue.handlers.registry import registry
 from jobqueue.models.pause import SCOPE_LABELS
 from jobqueue.observe.metrics import WINDOWS, depths, figures
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, PauseRecord, Scope, Share, WorkerRecord
+from jobqueue.records.gauge import Gauge
 from jobqueue.states import JobStatus
 
 #: How many types a warning names, so that it stays one line.
@@ -48,6 +50,8 @@ class Row:
     steer_address: str
     address: str
     queue_address: str
+    capacity: str = ""
+    shed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,7 @@ class Seen:
     workers: Sequence[WorkerRecord]
     by_queue: dict[str, Share]
     by_type: dict[str, Share]
+    gauges: dict[str, Gauge]
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -86,6 +91,7 @@ def look() -> Seen:
         workers=backend.workers.all(),
         by_queue={share.name: share for share in hour.by_queue},
         by_type={share.name: share for share in hour.by_type},
+        gauges={one.queue: one for one in backend.gauges.all()},
     )
 
 
@@ -170,7 +176,25 @@ def _row(
         steer_address=steering(of, "resume" if pause else "pause", scope, name),
         address=one_queue(of, name) if scope is Scope.QUEUE else listed(of, None, queue, kind),
         queue_address=one_queue(of, queue) if queue else "",
+        **(_limits(seen, name) if scope is Scope.QUEUE else {}),
     )
+
+
+def _limits(seen: Seen, queue: str) -> dict[str, str]:
+    """Return the capacity of a queue, how full it is, and how many jobs it has shed, or nothing if it has none."""
+    options, gauge = queue_options.options_of(queue), seen.gauges.get(queue, Gauge(queue))
+    about = {"number": counted(gauge.shed), "ago": display.ago(gauge.shed_at) if gauge.shed_at else ""}
+    shed = ngettext("%(number)s job shed, %(ago)s", "%(number)s jobs shed, the last %(ago)s", gauge.shed) % about
+    return {
+        "capacity": "" if options.capacity is None else _share(seen, queue, options.capacity),
+        "shed": shed if gauge.shed else "",
+    }
+
+
+def _share(seen: Seen, queue: str, capacity: int) -> str:
+    depth = sum(one.queued for one in seen.depths if one.queue == queue)
+    about = {"capacity": counted(capacity), "percent": number_format(f"{display.percent(depth / capacity):g}")}
+    return gettext("%(percent)s %% of %(capacity)s") % about
 
 
 def ended(share: Share) -> str:

@@ -12,6 +12,7 @@ from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.duties import MemoryDutyRoster
 from jobqueue.backends.memory.errors import MemoryErrorReader
+from jobqueue.backends.memory.gauges import MemoryGauges
 from jobqueue.backends.memory.health import MemoryHealthReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.metrics import MemoryMetrics
@@ -64,6 +65,7 @@ class MemoryBackend(Backend):
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
+        self.gauges = MemoryGauges(self._tables)
         self._listeners: set[MemoryListener] = set()
 
     @property

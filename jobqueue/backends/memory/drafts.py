@@ -17,7 +17,38 @@ class MemoryDrafts:
         self._tables = tables
 
     def admit(self, draft: Draft) -> DraftReceipt:
-        """Store a draft, or find the job that has its key."""
+        """Store a draft, or find the job that has its key or stands for it."""
+        if draft.debounce is not None:
+            return self._debounced(draft)
+        return self._plain(draft) if draft.throttle is None else self._throttled(draft, str(draft.unique_key))
+
+    def _debounced(self, draft: Draft) -> DraftReceipt:
+        holder = self._holder(draft)
+        if holder is None or holder.type != draft.type:
+            return self._plain(draft)
+        if holder.status is JobStatus.IN_PROGRESS:
+            self._tables.change(holder.id, unique_key=None)
+            return self._plain(draft)
+        latest = holder.created_at + (draft.max_wait or draft.wait)
+        moved = max(holder.scheduled_at, min(self._tables.now() + draft.wait, latest))
+        self._tables.change(holder.id, scheduled_at=moved)
+        if draft.replace_payload:
+            self._tables.rewrite(holder.id, draft.payload, draft.payload_version, draft.context)
+        return self._plain(draft)
+
+    def _throttled(self, draft: Draft, key: str) -> DraftReceipt:
+        now = self._tables.now()
+        job_type, job_id, until = self._tables.throttles.get(key, (draft.type, draft.id, now))
+        if until > now:
+            if job_type != draft.type:
+                raise IdempotencyMismatch(key, job_id, job_type, draft.type)
+            differs = job_id in self._tables.jobs and self._tables.jobs[job_id].payload != json.loads(draft.payload)
+            return DraftReceipt(job_id, Admission.EXISTING, payload_differs=differs)
+        receipt = self._plain(draft)
+        self._tables.throttles[key] = (draft.type, receipt.id, now + (draft.throttle or draft.wait))
+        return receipt
+
+    def _plain(self, draft: Draft) -> DraftReceipt:
         holder = self._holder(draft)
         if holder is None:
             self._store(draft)
@@ -42,7 +73,7 @@ class MemoryDrafts:
             status=JobStatus.QUEUED,
             queue=draft.queue,
             priority=draft.priority,
-            scheduled_at=draft.scheduled_at or now + draft.delay,
+            scheduled_at=draft.scheduled_at or now + draft.wait,
             payload=json.loads(draft.payload),
             payload_version=draft.payload_version,
             attempts=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ class MemoryTables:
         self.schedules: dict[str, ScheduleRecord] = {}
         #: The schedule and the slot of each job that has them.
         self.slots: dict[str, tuple[str, datetime | None]] = {}
+        #: The type and id of the job that stands for others with a throttled key, and until when.
+        self.throttles: dict[str, tuple[str, str, datetime]] = {}
         self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
@@ -53,6 +56,7 @@ class MemoryTables:
                 dict(self.slots),
                 dict(self.errors),
                 dict(self.retries),
+                dict(self.throttles),
                 list(self._callbacks),
             )
             self._depth += 1
@@ -60,7 +64,7 @@ class MemoryTables:
                 yield
             except BaseException:
                 self.jobs, self.texts, self.pauses, self.schedules, self.slots = before[:5]
-                self.errors, self.retries, self._callbacks = before[5:]
+                self.errors, self.retries, self.throttles, self._callbacks = before[5:]
                 raise
             finally:
                 self._depth -= 1
@@ -91,6 +95,16 @@ class MemoryTables:
     def change(self, job_id: str, **changes: Any) -> None:
         """Change columns of a job."""
         self.jobs[job_id] = replace(self.jobs[job_id], updated_at=self.now(), **changes)
+
+    def rewrite(self, job_id: str, payload: str, payload_version: int, context: str | None) -> None:
+        """Give a job another payload."""
+        self.texts[job_id] = (payload, context)
+        self.change(
+            job_id,
+            payload=json.loads(payload),
+            payload_version=payload_version,
+            context=json.loads(context) if context else None,
+        )
 
     def delete(self, job_id: str) -> None:
         """Delete a job."""

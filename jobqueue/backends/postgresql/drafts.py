@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from jobqueue.backends.postgresql import statements, values
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.sql.drafts import Drafts
+from jobqueue.backends.sql import repeat_statements
+from jobqueue.backends.sql.drafts import Drafts, Holder
 from jobqueue.records import Draft
+
+#: The time of a moved job: never earlier than before, and not past the longest wait since it was enqueued.
+_DUE_AT = (
+    "greatest(job_queue.scheduled_at, "
+    "least(excluded.scheduled_at, job_queue.created_at + %s::double precision * interval '1 second'))"
+)
+_MOVE, _MOVE_NEWEST = (repeat_statements.move_instead(_DUE_AT, replace_payload=replaces) for replaces in (False, True))
+_LET_THROUGH = repeat_statements.let_through("@now", "@now + %s::double precision * interval '1 second'")
 
 
 class PostgresDrafts(Drafts):
@@ -20,10 +30,23 @@ class PostgresDrafts(Drafts):
         return bool(self.insert_all([draft]))
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
+        return {row[0] for row in self._insert(drafts, "ON CONFLICT DO NOTHING RETURNING id")}
+
+    def insert_or_move(self, draft: Draft) -> Holder | None:
+        wait = draft.max_wait or draft.wait
+        statement = _MOVE_NEWEST if draft.replace_payload else _MOVE
+        rows = self._insert([draft], statement, wait.total_seconds())
+        return next(iter(rows), None)
+
+    def let_through(self, draft: Draft) -> bool:
+        length = (draft.throttle or draft.wait).total_seconds()
+        return bool(self._session.run(_LET_THROUGH, [draft.unique_key, draft.type, draft.id, length]))
+
+    def _insert(self, drafts: Sequence[Draft], end: str, *parameters_of_end: Any) -> list[tuple[Any, ...]]:
         common, each = values.common_and_each(drafts)
         parameters = list(common.values())
         if each:
             rows = zip(*each.values(), strict=True)
             parameters.append(json.dumps([dict(zip(each, row, strict=True)) for row in rows]))
-        statement = statements.insert_statement(tuple(common), tuple(each))
-        return {row[0] for row in self._session.run(statement, parameters)}
+        statement = statements.insert_statement(tuple(common), tuple(each), end)
+        return self._session.run(statement, [*parameters, *parameters_of_end])

@@ -45,11 +45,11 @@ DRAFTED = {
 
 
 @cache
-def insert_statement(common: tuple[str, ...], each: tuple[str, ...]) -> str:
+def insert_statement(common: tuple[str, ...], each: tuple[str, ...], end: str) -> str:
     """Return the statement that stores drafts.
 
     A column with one value for all drafts is a parameter. The others travel together as one parameter of JSON. Columns
-    that no draft sets are left out.
+    that no draft sets are left out. ``end`` says what happens if a key is taken.
     """
     said = {name: f"%s::{DRAFTED[name]}" for name in common} | {name: f"{name}::{DRAFTED[name]}" for name in each}
     moments = [said.pop("scheduled_at")] if "scheduled_at" in said else []
@@ -62,7 +62,7 @@ def insert_statement(common: tuple[str, ...], each: tuple[str, ...]) -> str:
         rows = f"SELECT {', '.join(said.values())} FROM json_to_recordset(%s::json) AS d({fields})"
     else:
         rows = f"VALUES ({', '.join(said.values())})"
-    return f"INSERT INTO job_queue ({', '.join(said)}) {rows} ON CONFLICT DO NOTHING RETURNING id"
+    return f"INSERT INTO job_queue ({', '.join(said)}) {rows} {end}"
 
 
 # Not a join: one made up for an empty table would read a full one from end to end. What belongs to a row is looked up

@@ -16,7 +16,7 @@ _SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in s
     "timeout": lambda draft: in_seconds(draft.timeout),
     "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
     "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
-    "delay": lambda draft: draft.delay.total_seconds() or None,
+    "delay": lambda draft: draft.wait.total_seconds() or None,
 }
 
 

@@ -17,6 +17,7 @@ from jobqueue.backends.sql.leases import StoredLeases
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.ports.duties import SqlDutyRoster
 from jobqueue.backends.sql.ports.errors import SqlErrorReader
+from jobqueue.backends.sql.ports.gauges import SqlGauges
 from jobqueue.backends.sql.ports.health import SqlHealthReader
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
@@ -86,6 +87,7 @@ class SqlBackend(Backend):
         self.errors = self.errors_class(self.session)
         self.health = self.health_class(self.session)
         self.schedules = self.schedules_class(self.session, self.jobs)
+        self.gauges = SqlGauges(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)
@@ -171,6 +173,10 @@ class SqlBackend(Backend):
 
     def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
         return self.claims.progress(reports)
+
+    def forget_throttles(self) -> None:
+        with self.session.reporting():
+            self.drafts.forget_throttles()
 
     def sweep(self, judge: Judge, limit: int = 500) -> Sweep:
         return self.leases.sweep(judge, limit)

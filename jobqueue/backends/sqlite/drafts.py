@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobqueue.backends.sql.drafts import Drafts
+from jobqueue.backends.sql.drafts import Drafts, Holder
+from jobqueue.backends.sql.repeat_statements import let_through, move_instead
 from jobqueue.backends.sqlite import statements
 from jobqueue.backends.sqlite.session import SqliteSession
+from jobqueue.clock import to_text
 from jobqueue.records import Draft
+
+#: The time of a moved job: never earlier than before, and not past the longest wait since it was enqueued.
+_LATEST = "strftime('%%Y-%%m-%%dT%%H:%%M:%%f000Z', job_queue.created_at, %s)"
+_DUE_AT = f"max(job_queue.scheduled_at, min(excluded.scheduled_at, coalesce({_LATEST}, excluded.scheduled_at)))"
+_INSERT = statements.INSERT.removesuffix("ON CONFLICT DO NOTHING")
+_MOVE, _MOVE_NEWEST = (_INSERT + move_instead(_DUE_AT, replace_payload=replaces) for replaces in (False, True))
+_LET_THROUGH = let_through("%s", "%s")
 
 
 class SqliteDrafts(Drafts):
@@ -25,6 +34,19 @@ class SqliteDrafts(Drafts):
                 return bool(cursor.rowcount == 1)
         with self._session.driver() as driver:
             return driver.execute(statements.INSERT_RAW, values).rowcount == 1
+
+    def insert_or_move(self, draft: Draft) -> Holder | None:
+        seconds = (draft.max_wait or draft.wait).total_seconds()
+        values = statements.values_to_insert(draft, self._session.now())
+        statement = _MOVE_NEWEST if draft.replace_payload else _MOVE
+        rows = self._execute(statement, *values, f"{seconds:+.3f} seconds")
+        return next(iter(rows), None)
+
+    def let_through(self, draft: Draft) -> bool:
+        now = self._session.now()
+        until = now + (draft.throttle or draft.wait)
+        parameters = (draft.unique_key, draft.type, draft.id, to_text(until), to_text(now))
+        return bool(self._execute(_LET_THROUGH, *parameters))
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
         now = self._session.now()

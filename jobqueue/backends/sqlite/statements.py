@@ -97,9 +97,7 @@ RETURNING id
 def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:
     """Return the parameters of INSERT."""
     written = to_text(now)
-    due_at = (
-        to_text(draft.scheduled_at) if draft.scheduled_at else to_text(now + draft.delay) if draft.delay else written
-    )
+    due_at = to_text(draft.scheduled_at) if draft.scheduled_at else to_text(now + draft.wait) if draft.wait else written
     return (
         draft.id,
         draft.type,

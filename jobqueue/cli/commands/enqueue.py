@@ -76,9 +76,11 @@ def _tell(receipt: DraftReceipt, job_type: str, console: Console) -> None:
     if console.as_json:
         outcome = {"id": receipt.id, "outcome": receipt.outcome.value, "payload_differs": receipt.payload_differs}
         console.document(outcome)
-    else:
+    elif not receipt.is_shed:
         console.line(receipt.id)
-    if receipt.created:
+    if receipt.is_shed:
+        console.say("Nothing was enqueued: the queue is full, and the job isn't urgent.", console.style.WARNING)
+    elif receipt.created:
         console.say(f"Enqueued {job_type}.", console.style.SUCCESS)
     else:
         differs = ", with another payload" if receipt.payload_differs else ""
@@ -97,9 +99,9 @@ examples:
   generate-report | manage.py jobqueue enqueue import_report -
 
 exit codes:
-  0  done, or a job already has the key
+  0  done, a job already has the key, or a full queue dropped the job
   2  invalid arguments
-  3  nothing was enqueued: an unknown type, an invalid payload, or no database
+  3  nothing was enqueued: an unknown type, an invalid payload, a full queue, or no database
 """,
     _add,
     _run,

@@ -19,6 +19,7 @@ from jobqueue.records.relay import Waiting
 from jobqueue.relay.outbox import waiting_in
 
 QUEUE_COLUMNS = ("queue", "level", "depth", "capacity", "delayed", "in_progress", "dead_letters", "oldest", "paused")
+SHED_COLUMNS = ("queue", "shed", "last")
 TYPE_COLUMNS = ("type", "queue", "queued", "delayed", "in_progress", "dead_letters", "oldest")
 OUTBOX_COLUMNS = ("relays_to", "waiting", "oldest", "last_relayed", "out_of_reach_since")
 
@@ -54,6 +55,9 @@ def _show(seen: Reading, found: list[Finding], level: Level, console: Console) -
         )
         console.line()
         console.table(TYPE_COLUMNS, [_type_row(row, seen) for row in _types(seen)])
+    if shed := [one for one in seen.gauges.values() if one.shed]:
+        console.line()
+        console.table(SHED_COLUMNS, [[one.queue, str(one.shed), ago(one.shed_at, seen.now)] for one in shed])
     if seen.outbox is not None:
         console.line()
         console.table(OUTBOX_COLUMNS, [_outbox_row(seen.outbox, seen)])
@@ -175,7 +179,7 @@ STATUS = Subcommand(
     """\
 Each problem is one line, the worst first, with what to do. The dashboard of the admin shows the same problems. A
 notice, such as a pause, doesn't affect the exit code. Large numbers are counted up to a limit; a "+" follows them.
-A queue warns at 80 % of JOBQUEUE["CAPACITY"] waiting jobs, and is an error at 100 %.
+A queue warns at 80 % of its capacity, or of JOBQUEUE["CAPACITY"] if it has none, and is an error at 100 %.
 
 examples:
   manage.py jobqueue status

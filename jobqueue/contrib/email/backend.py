@@ -10,7 +10,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 
 from jobqueue.api import enqueue_many
 from jobqueue.contrib.email.message import packed
-from jobqueue.errors import PayloadRefused
+from jobqueue.errors import PayloadRefused, QueueFull
 from jobqueue.handlers.registry import registry
 from jobqueue.records import Draft
 
@@ -25,11 +25,17 @@ class EmailBackend(BaseEmailBackend):
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         """Enqueue messages, all or none, and return their number. Messages without a recipient are left out.
 
-        Raises PayloadRefused for a message that is too large or can't be written as JSON, unless ``fail_silently`` is
-        set, and ValueError for a header with a line break.
+        Raises PayloadRefused for a message that is too large or can't be written as JSON, and QueueFull if their queue
+        is full, unless ``fail_silently`` is set, and ValueError for a header with a line break.
         """
         drafts = [draft for one in email_messages if one.recipients() and (draft := self._draft(one))]
-        return len(enqueue_many(drafts)) if drafts else 0
+        try:
+            receipts = enqueue_many(drafts) if drafts else []
+        except QueueFull:
+            if self.fail_silently:
+                return 0
+            raise
+        return sum(not receipt.is_shed for receipt in receipts)
 
     def _draft(self, message: EmailMessage) -> Draft | None:
         try:

@@ -39,6 +39,7 @@ def queue_full(seen: Reading) -> Iterator[Finding]:
                 is_capped=state.is_capped,
                 capacity=state.capacity,
                 share=state.share,
+                reason=state.when_full.value,
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from jobqueue import conf
+from jobqueue import conf, queues
 from jobqueue.backends.base import Backend
 from jobqueue.handlers.registry import registry
 from jobqueue.observe.health.failures import PAST, WINDOWS
@@ -14,7 +14,7 @@ from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.health.schedules import LATE
 from jobqueue.observe.health.workers import RESTART
 from jobqueue.policy.stretches import begin_of
-from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, MetricSum, Scope
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, MetricSum, QueueOptions, Scope
 from jobqueue.records.metric import ENDS
 from jobqueue.records.relay import Waiting
 from jobqueue.states import JobStatus
@@ -34,12 +34,14 @@ def look(
     Waiting jobs and dead letters are counted up to ``cap`` and ``dead_cap`` for each queue and type.
     """
     now, depths, capacity = backend.now(), backend.metrics.depths(cap), conf.get("CAPACITY")
+    gauges = {one.queue: one for one in backend.gauges.all()}
+    options = {name: queues.options_of(name) for name in {row.queue for row in depths} | gauges.keys()}
     dead_letters = backend.health.dead_letters(dead_cap)
     return Reading(
         now=now,
         depths=depths,
         in_part=len(depths) >= MOST_GROUPS,
-        counts=dict(_counts(backend, depths, capacity)),
+        counts=dict(_counts(backend, depths, capacity, options)),
         pauses=backend.operator.pauses(),
         workers=backend.workers.all(),
         outbox=outbox,
@@ -54,21 +56,26 @@ def look(
         skew=backend.health.clock_skew(),
         known_types=registry.names,
         capacity=capacity,
+        options=options,
+        gauges=gauges,
         storage=backend.storage.read(),
         duties=backend.duties.all(),
         late_schedules=backend.schedules.late(LATE),
     )
 
 
-def _counts(backend: Backend, depths: Sequence[Depth], capacity: int) -> Iterator[tuple[str, int]]:
+def _counts(
+    backend: Backend, depths: Sequence[Depth], capacity: int, options: Mapping[str, QueueOptions]
+) -> Iterator[tuple[str, int]]:
     """Count the queues up to their capacity whose depth was not counted that far."""
     counted: dict[str, int] = {}
     for row in depths:
         counted[row.queue] = counted.get(row.queue, 0) + row.queued
-    capped = {row.queue for row in depths if row.capped and counted[row.queue] < capacity}
+    most = {name: options[name].capacity or capacity for name in counted}
+    capped = {row.queue for row in depths if row.capped and counted[row.queue] < most[row.queue]}
     for name in sorted(capped, key=lambda name: -counted[name])[:COUNTED_FURTHER]:
         queued = Filter(statuses=frozenset({JobStatus.QUEUED}), queues=frozenset({name}))
-        yield name, backend.jobs.count(queued, capacity)
+        yield name, backend.jobs.count(queued, most[name])
 
 
 def _tenants(backend: Backend, depths: Sequence[Depth], now: datetime) -> Mapping[tuple[str, str], Mapping[str, int]]:

@@ -14,11 +14,14 @@ from jobqueue.records import (
     LapsedLeases,
     MetricSum,
     PauseRecord,
+    QueueOptions,
     QuietJob,
     Scope,
+    WhenFull,
     WorkerRecord,
 )
 from jobqueue.records.duty import DutyRecord
+from jobqueue.records.gauge import Gauge
 from jobqueue.records.relay import Waiting
 from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.records.storage import Storage
@@ -38,7 +41,7 @@ class Reading:
     further. ``outbox`` is set if jobs are relayed, so that no worker here has to run them. ``attempts`` sums up, by
     type, the windows that end now, the shortest first; the last one is the past that the others are compared with.
     ``moving`` has the queues in which an attempt ended lately, and ``busy_at`` is the last minute in which any worker
-    counted something.
+    counted something. ``options`` has those of the queues, whose capacity is ``capacity`` unless they have their own.
     """
 
     now: datetime
@@ -59,6 +62,8 @@ class Reading:
     skew: timedelta = timedelta(0)
     known_types: Set[str] | None = None
     capacity: int | None = None
+    options: Mapping[str, QueueOptions] = field(default_factory=dict)
+    gauges: Mapping[str, Gauge] = field(default_factory=dict)
     storage: Storage = field(default_factory=Storage)
     duties: Sequence[DutyRecord] = ()
     late_schedules: Sequence[ScheduleRecord] = ()
@@ -130,7 +135,8 @@ class Reading:
 class QueueState:
     """One queue. Its depth is the number of queued jobs, due or not.
 
-    If ``is_capped``, there are more, and if ``is_dead_capped``, there are more dead letters.
+    If ``is_capped``, there are more, and if ``is_dead_capped``, there are more dead letters. ``shed`` counts the jobs
+    that were not stored, because the queue was full.
     """
 
     name: str
@@ -142,6 +148,8 @@ class QueueState:
     dead_letters: int
     oldest_due_at: datetime | None
     paused: str | None
+    when_full: WhenFull = WhenFull.ACCEPT
+    shed: int = 0
     is_capped: bool = False
     is_dead_capped: bool = False
 
@@ -157,12 +165,15 @@ def queue_states(seen: Reading) -> list[QueueState]:
         return []
     paused = {one.name: one.reason for one in seen.pauses if one.scope is Scope.QUEUE}
     names = {one.queue for one in seen.depths} | {one.queue for one in seen.dead_letters} | paused.keys()
+    names |= {name for name, gauge in seen.gauges.items() if gauge.shed}
     return [_queue_state(name, seen, seen.capacity, paused) for name in sorted(names)]
 
 
 def _queue_state(name: str, seen: Reading, capacity: int, paused: dict[str, str]) -> QueueState:
     rows = [row for row in seen.depths if row.queue == name]
     dead = [row for row in seen.dead_letters if row.queue == name]
+    options, gauge = seen.options.get(name, QueueOptions()), seen.gauges.get(name, Gauge(name))
+    capacity = options.capacity or capacity
     depth = max(sum(row.queued for row in rows), seen.counts.get(name, 0))
     return QueueState(
         name=name,
@@ -174,6 +185,8 @@ def _queue_state(name: str, seen: Reading, capacity: int, paused: dict[str, str]
         dead_letters=sum(row.count for row in dead),
         oldest_due_at=min((row.oldest_due_at for row in rows if row.oldest_due_at), default=None),
         paused=paused.get(name),
+        when_full=options.when_full,
+        shed=gauge.shed,
         is_capped=any(row.capped for row in rows),
         is_dead_capped=any(row.capped for row in dead),
     )

@@ -10,6 +10,7 @@ from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.duties import DutyContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
+from jobqueue.testing.contract.gauging import GaugeContract
 from jobqueue.testing.contract.health import HealthContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.metering import MeterContract
@@ -19,6 +20,7 @@ from jobqueue.testing.contract.operator.grouping import GroupContract
 from jobqueue.testing.contract.operator.operating import OperatorContract
 from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.registering import RegisterContract
+from jobqueue.testing.contract.repeating import RepeatContract
 from jobqueue.testing.contract.retaining import RetentionContract
 from jobqueue.testing.contract.sampling import SampleContract
 from jobqueue.testing.contract.scheduling import ScheduleContract
@@ -33,6 +35,7 @@ VERSION = 1
 
 class BackendContract(
     EnqueueContract,
+    RepeatContract,
     ClaimContract,
     SettleContract,
     FollowContract,
@@ -50,6 +53,7 @@ class BackendContract(
     SampleContract,
     StorageContract,
     HealthContract,
+    GaugeContract,
     ScheduleContract,
     WakeContract,
     RaceContract,

@@ -29,7 +29,7 @@ _LENGTH = Struct("!I")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 #: The fields of a draft that are sent as text and as seconds.
 MOMENTS = ("scheduled_at", "expires_at")
-LENGTHS = ("delay", "timeout")
+LENGTHS = ("delay", "timeout", "debounce", "max_wait", "throttle")
 
 #: The approximate size of a follow-up job in characters, without payload and context.
 _DRAFT = 600

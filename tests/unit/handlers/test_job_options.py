@@ -15,6 +15,7 @@ from jobqueue.policy.leases import LONGEST_LEASE, SHORTEST_LEASE
 from jobqueue.policy.retry import Exponential, Fixed
 
 OF_ONE_JOB = {"scheduled_at", "expires_at", "idempotency_key", "unique_key", "tenant", "workspace"}
+OF_ONE_JOB |= {"debounce", "max_wait", "replace_payload", "throttle"}
 
 
 def _wait(attempt, rng):

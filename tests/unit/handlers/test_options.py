@@ -86,6 +86,11 @@ BAD = [
     ("workspace", "w" * 101, "at most 100 characters, got 101"),
     ("tenant", 7, "printable text"),
     ("tenant", "t" * 101, "at most 100 characters, got 101"),
+    ("debounce", 0, "longer than zero"),
+    ("debounce", "soon", "seconds or a timedelta"),
+    ("max_wait", -1, "not be negative"),
+    ("throttle", 0, "longer than zero"),
+    ("replace_payload", 1, "True or False"),
 ]
 
 #: No date of Python's is that late, so a job with one could be stored and never be read again.
@@ -124,9 +129,47 @@ def test_a_moment_outside_of_utcs_years_is_refused(option, moment):
         Options(**{option: moment})
 
 
+DEBOUNCED = {"unique_key": "page 7", "debounce": 10, "max_wait": 60}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        DEBOUNCED,
+        {**DEBOUNCED, "max_wait": 10, "replace_payload": True},
+        {"unique_key": "page 7", "throttle": 60},
+        {"unique_key": "page 7", "throttle": 60, "delay": 5},
+    ],
+)
+def test_options_for_calls_that_repeat_are_taken_together(options):
+    assert Options(**options).unique_key == "page 7"
+
+
+@pytest.mark.parametrize(
+    ("options", "named", "complaint"),
+    [
+        ({"debounce": 10, "max_wait": 60}, "debounce", "needs unique_key"),
+        ({"throttle": 10}, "throttle", "needs unique_key"),
+        ({"unique_key": "a", "debounce": 10}, "max_wait", "must be given with debounce"),
+        ({"unique_key": "a", "debounce": 10, "max_wait": 9}, "max_wait", "not be shorter than debounce"),
+        ({"unique_key": "a", "max_wait": 9}, "max_wait", "needs debounce"),
+        ({"unique_key": "a", "replace_payload": True}, "replace_payload", "needs debounce"),
+        ({**DEBOUNCED, "throttle": 5}, "throttle", "cannot be combined with debounce"),
+        ({**DEBOUNCED, "delay": 5}, "debounce", "cannot be combined with delay"),
+        ({**DEBOUNCED, "scheduled_at": NOON}, "debounce", "cannot be combined with delay or scheduled_at"),
+        ({**DEBOUNCED, "unique_key": None, "idempotency_key": "a"}, "debounce", "needs unique_key"),
+    ],
+)
+def test_options_for_calls_that_repeat_are_refused_with_what_is_missing(options, named, complaint):
+    with pytest.raises(InvalidOption, match=complaint) as caught:
+        Options(**options)
+    assert caught.value.option == named
+
+
 def test_every_option_has_been_tried_with_good_and_with_bad_values():
     assert {one.name for one in fields(Options)} == OPTION_NAMES
-    assert {option for option, _ in GOOD} == {option for option, _, _ in BAD} == OPTION_NAMES
+    of_repeats = {"debounce", "max_wait", "replace_payload", "throttle"}
+    assert {option for option, _ in GOOD} | of_repeats == {option for option, _, _ in BAD} == OPTION_NAMES
 
 
 def test_a_message_shows_no_more_than_the_beginning_of_a_long_value():

@@ -47,6 +47,14 @@ SCENES = {
     "paused": scene(job(), worker(), pauses=[PauseRecord(Scope.QUEUE, "images", "a reason", EARLIER)]),
     "paused, its type": scene(job(), worker(), pauses=[PauseRecord(Scope.TYPE, "resize", "", EARLIER)]),
     "scheduled": scene(job(scheduled_at=LATER), worker()),
+    "debounced": scene(job(scheduled_at=LATER, unique_key="page 7", context={"max_wait": 600}), worker()),
+    "scheduled, with a key": scene(job(scheduled_at=LATER, unique_key="page 7", context={"language": "de"}), worker()),
+    "scheduled, with a foreign wait": scene(
+        job(scheduled_at=LATER, unique_key="page 7", context={"max_wait": "1e999"}), worker()
+    ),
+    "scheduled, with an endless wait": scene(
+        job(scheduled_at=LATER, unique_key="page 7", context={"max_wait": 1e11}), worker()
+    ),
     "waiting_for_retry": scene(job(scheduled_at=LATER, error="disk on fire"), worker()),
     "no_worker": scene(job()),
     "no_worker, one is silent": scene(job(), worker(seen_at=NOON - timedelta(hours=1))),
@@ -92,6 +100,14 @@ def test_a_page_tells_it_in_the_language_of_its_reader_and_a_command_in_english(
     assert command.code == page.code
     with translation.override("de"):
         assert translation.get_language() == "de"
+
+
+def test_a_debounced_job_says_until_when_calls_move_it():
+    (found,) = told_by_commands.reasons(SCENES["debounced"])
+    assert found.text == (
+        "It waits until 2026-01-16 12:05:00 UTC, for 5m 0s, because each new call moves it, "
+        "at the latest to 2026-01-16 12:10:00 UTC."
+    )
 
 
 def test_what_only_depends_on_its_turn_is_known():

@@ -54,7 +54,7 @@ def test_each_option_is_a_field():
         ({7: {}}, "has the key 7,", "Use letters"),
         ({"mail": 5}, "JOBQUEUE['QUEUES']['mail'] must be a dict of options, not 5.", "The options are capacity"),
         ({"im.*": {"capcity": 5}}, "['QUEUES']['im.*'] has the unknown option 'capcity'.", "Did you mean 'capacity'?"),
-        ({"mail": {7: 5}}, "['QUEUES']['mail'] has the unknown option 7.", "Choose one of: capacity"),
+        ({"mail": {7: 5}}, "['QUEUES']['mail'] has the unknown option 7.", "Choose one of: block_for, capacity"),
         ({"mail": {"capacity": "9"}}, "['mail']['capacity'] must be None or a whole number of jobs", "default is None"),
         ({"mail": {"capacity": 0}}, "from 1 to 1,000,000,000, not 0.", "The default is None."),
         ({"mail": {"capacity": True}}, "not True.", "The default is None."),
@@ -64,6 +64,12 @@ def test_each_option_is_a_field():
             "Did you mean 'raise'?",
         ),
         ({"mail": {"capacity": 5, "when_full": ["shed"]}}, "not ['shed'].", "The default is"),
+        ({"mail": {"capacity": 5, "block_for": 5}}, "has 'block_for', but its producers don't wait", "Add 'when_full'"),
+        (
+            {"mail": {"capacity": 5, "when_full": "block", "block_for": 0}},
+            "must be seconds, above 0",
+            "default is 30.0",
+        ),
         ({"mail": {"when_full": "shed"}}, "has 'when_full', but no 'capacity'", "Add 'capacity'"),
     ],
 )

@@ -10,16 +10,25 @@ from django.utils.translation import gettext_lazy as _
 from jobqueue.observe.health.finding import Cause, Finding
 from jobqueue.observe.health.sentences.words import Words, due, several_names, waiting
 from jobqueue.observe.wording import Wording
+from jobqueue.records import WhenFull
+
+#: What happens to further jobs of a full queue.
+_WHEN_FULL = {
+    WhenFull.SHED.value: _("At 100 %, jobs that are less urgent than usual are dropped."),
+    WhenFull.BLOCK.value: _("At 100 %, producers wait."),
+    WhenFull.RAISE.value: _("At 100 %, jobs are refused."),
+}
 
 
 def _full(one: Finding, wording: Wording, now: datetime) -> str:
     text = gettext("The queue %(queue)s is full: %(waiting)s, %(share)s of its capacity of %(capacity)s.")
-    return text % {
+    told = text % {
         "queue": one.queues[0],
         "waiting": waiting(one, wording),
         "share": wording.percent(one.share),
         "capacity": wording.number(one.capacity),
     }
+    return f"{told} {_WHEN_FULL[one.reason]}" if one.reason in _WHEN_FULL else told
 
 
 def _several_full(one: Finding, wording: Wording, now: datetime) -> str:
