@@ -18,6 +18,7 @@ from benchmarks import (
     draining,
     dying,
     enqueueing,
+    filling,
     memory,
     newcomer,
     pickups,
@@ -51,6 +52,7 @@ MEASURES: dict[str, Measure] = {
     "renewal": surviving.renewals,
     "crash": surviving.crashes,
     "death": dying.deaths,
+    "full": filling.full_queues,
     "memory": memory.memory,
     "busy": busy.enqueues,
     "budgets": busy.budgets,
@@ -65,7 +67,7 @@ MEASURES: dict[str, Measure] = {
     "capture": capturing.captures,
 }
 #: What takes long and much room, and so is done only where it is named.
-BY_NAME_ALONE = frozenset({"admin", "capture", "death"})
+BY_NAME_ALONE = frozenset({"admin", "capture", "death", "full"})
 
 
 def main() -> None:

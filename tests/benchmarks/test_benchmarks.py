@@ -89,7 +89,7 @@ def test_a_run_leaves_out_what_takes_long_unless_it_is_named():
     said = run("--help").stdout
     assert "\n  admin " in said
     assert "\n  capture " in said
-    assert "Only so\nruns what takes long: admin, capture, death." in said
+    assert "Only so\nruns what takes long: admin, capture, death, full." in said
 
 
 def test_a_measure_that_does_not_exist_is_refused_with_the_list_of_those_that_do():

@@ -36,6 +36,23 @@ def test_depth_is_judged_against_the_capacity(run, queue, worker, settings, wait
     assert (f"{waiting} jobs wait, {waiting}0 % of its capacity of 10" in plain.out) == (code > 0)
 
 
+@pytest.mark.parametrize(("waiting", "code", "level"), [(3, 0, "ok"), (4, 1, "warning"), (5, 2, "error")])
+def test_a_queue_is_judged_against_its_own_capacity(run, queue, worker, settings, waiting, code, level):
+    queues = {"im*": {"capacity": 5, "when_full": "shed"}}
+    settings.JOBQUEUE = settings.JOBQUEUE | {"CAPACITY": 1_000, "QUEUES": queues}
+    worker()
+    put_all(queue, *(draft("resize_image", queue="images") for _ in range(waiting)), draft("send_welcome"))
+    queue.gauges.add_shed("images", 7)
+    said = run("status", "--json")
+    assert (said.code, said.json["level"]) == (code, level)
+    default, images = said.json["queues"]
+    assert (default["capacity"], default["when_full"], default["shed"]) == (1_000, "accept", 0)
+    assert (images["capacity"], images["when_full"], images["shed"]) == (5, "shed", 7)
+    plain = run("status").out
+    assert "shed" in plain.lower().splitlines()[-2]
+    assert ("At 100 %, jobs that are less urgent than usual are dropped." in plain) == (code > 0)
+
+
 def test_status_counts_by_type_and_queue(run, queue, worker, dead_letter):
     worker()
     dead_letter()

@@ -13,11 +13,13 @@ from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.postgresql import drafts as postgresql_drafts
 from jobqueue.backends.postgresql import statements as postgresql_statements
 from jobqueue.backends.sql import drafts, settlements
 from jobqueue.backends.sql import statements as sql_statements
 from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.backends.sqlite import SqliteBackend
+from jobqueue.backends.sqlite import drafts as sqlite_drafts
 from jobqueue.backends.sqlite import statements as sqlite_statements
 from jobqueue.backends.sqlite.leases import SqliteLeases
 from jobqueue.backends.sqlite.session import SqliteSession
@@ -152,6 +154,26 @@ def test_a_race_fails_on_sqlite_without_its_guard(race, without, name):
     SQLITE_MUTANTS[name](without)
     with pytest.raises(AssertionError):
         race("default", name)
+
+
+#: The guards of jobs that repeat: in the module of each database, the statement, the guard and what takes its place.
+REPEAT_MUTANTS = {
+    "debounced_claim": {
+        "default": (sqlite_drafts, "_MOVE", "job_queue.status = 'queued' AND ", ""),
+        "postgres": (postgresql_drafts, "_MOVE", "job_queue.status = 'queued' AND ", ""),
+    },
+    "throttled_throttled": {
+        "default": (sqlite_drafts, "_LET_THROUGH", "job_queue_throttle.until <= %s", "%s IS NOT NULL"),
+        "postgres": (postgresql_drafts, "_LET_THROUGH", "WHERE job_queue_throttle.until <= @now", ""),
+    },
+}
+
+
+@pytest.mark.parametrize("name", REPEAT_MUTANTS)
+def test_a_race_of_jobs_that_repeat_fails_without_its_guard(race, without, alias, name):
+    without.text(*REPEAT_MUTANTS[name][alias])
+    with pytest.raises(AssertionError):
+        race(alias, name)
 
 
 def _postgres_mutants():

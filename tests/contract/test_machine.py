@@ -107,6 +107,33 @@ class Machine(RuleBasedStateMachine):
         self.ids.append(draft.id)
         return draft.id
 
+    @rule(
+        target=jobs,
+        kind=TYPES,
+        key=st.sampled_from(["a", "b"]),
+        repeats=st.sampled_from(["debounce", "throttle"]),
+        length=st.integers(1, 40).map(lambda count: timedelta(seconds=count)),
+        newest=st.booleans(),
+        number=st.integers(0, 9),
+    )
+    def enqueue_again(self, kind, key, repeats, length, newest, number):
+        extra = {"max_wait": 2 * length, "replace_payload": newest} if repeats == "debounce" else {}
+        draft = Draft(
+            id=new_id(), type=kind, payload=f'{{"number": {number}}}', unique_key=key, **{repeats: length}, **extra
+        )
+
+        def enqueue(backend):
+            try:
+                return backend.enqueue([draft])[0]
+            except IdempotencyMismatch as error:
+                return str(error)
+
+        receipt = self.both(enqueue)
+        if isinstance(receipt, str) or not receipt.created:
+            return multiple()
+        self.ids.append(draft.id)
+        return draft.id
+
     @rule(target=claims, owner=OWNERS, limit=st.integers(1, 4), queues=st.none() | st.frozensets(QUEUES, min_size=1))
     def claim(self, owner, limit, queues):
         taken = self.both(

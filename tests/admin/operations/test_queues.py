@@ -67,6 +67,19 @@ def test_each_queue_is_shown_with_its_figures(queue, operator):
     assert [(one.waiting, one.due, one.running) for one in (resize, greet)] == [("3", "2", "1"), ("1", "1", "0")]
 
 
+def test_a_queue_with_a_capacity_shows_how_full_it_is_and_what_it_has_shed(queue, reader, settings):
+    settings.JOBQUEUE = settings.JOBQUEUE | {"QUEUES": {"images": {"capacity": 4, "when_full": "shed"}}}
+    put_all(queue, *(draft("resize_image", queue="images") for _ in range(3)), draft("send_welcome"))
+    queue.gauges.add_shed("images", 1_234)
+    answer = reader.get(FIRST)
+    assert row_of(answer, "images").capacity == "75 % of 4"
+    assert row_of(answer, "images").shed.startswith("1,234 jobs shed, the last ")
+    assert (row_of(answer, "default").capacity, row_of(answer, "default").shed) == ("", "")
+    text = reader.get(f"{FIRST}one/?queue=images").content.decode()
+    assert "75 % of 4" in text
+    assert "1,234 jobs shed" in text
+
+
 def test_the_last_hour_is_told_from_the_figures(queue, operator):
     put(queue, queue="images")
     now = queue.now()
