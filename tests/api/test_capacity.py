@@ -17,6 +17,7 @@ from jobqueue.api import capacity
 from jobqueue.backends import current
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.email.backend import EmailBackend
+from jobqueue.contrib.webhooks.jobs import webhook_dispatch
 from jobqueue.policy.settling import completed
 from jobqueue.records import Admission, ClaimRequest, Filter
 from tests.app.jobs import send_welcome
@@ -193,6 +194,13 @@ def test_e_mails_are_refused_or_fail_silently(settings, queue):
         EmailBackend().send_messages(messages)
     assert EmailBackend(fail_silently=True).send_messages(messages) == 0
     assert EmailBackend().send_messages(messages[:1]) == 1
+
+
+def test_a_webhook_is_refused_like_any_job(settings, queue):
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "QUEUES": {"webhooks": {"capacity": 1, "when_full": "raise"}}}
+    webhook_dispatch.enqueue(endpoint_id=1, event="order.paid")
+    with pytest.raises(QueueFull):
+        webhook_dispatch.enqueue(endpoint_id=1, event="order.paid")
 
 
 def test_a_sample_of_a_worker_decides_and_own_jobs_are_added(bounded):

@@ -11,9 +11,10 @@ from django.db import connections, transaction
 from django.http import QueryDict
 
 import jobqueue
-from jobqueue import backends
+from jobqueue import QueueFull, backends
 from jobqueue.admin.dashboard.snapshot import Asked, look
 from jobqueue.admin.dashboard.warnings import warnings
+from jobqueue.api import capacity
 from jobqueue.errors import RelayInCircle
 from jobqueue.models import Attempt, Job, Relay
 from jobqueue.records import Ending
@@ -48,6 +49,18 @@ def test_jobs_arrive_as_they_were_and_are_gone_here(ways):
     assert ways.waiting() == []
     assert [one.fence for one in jobqueue.get(full.id).history] == [4]
     assert not Attempt.objects.using(ways.here).exists()
+
+
+def test_a_full_queue_refuses_jobs_here_and_takes_in_what_arrives_there(ways, settings):
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "QUEUES": {"*": {"capacity": 2, "when_full": "raise"}}}
+    for _ in range(2):
+        capacity.forget()
+        send_welcome.enqueue(1)
+        send_welcome.enqueue(2)
+        with pytest.raises(QueueFull):
+            send_welcome.enqueue(3)
+        assert ways.relay() == 0
+    assert len(ways.arrived()) == 4
 
 
 def test_what_was_rolled_back_is_not_relayed_and_batches_keep_the_order(ways):
