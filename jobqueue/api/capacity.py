@@ -62,6 +62,8 @@ class _Depth:
         self._counted = 0
         self._read_at = float("-inf")
         self._own: deque[tuple[float, int]] = deque()
+        #: What the open transaction of this thread has enqueued, which no sample sees.
+        self._open = threading.local()
         self.shed = 0
         self.shed_told_at = float("-inf")
 
@@ -74,13 +76,17 @@ class _Depth:
                 self._take(gauge.queued, now - gauge.age.total_seconds(), now)
             else:
                 self._count(backend, queue, capacity, now)
+        if not backend.in_atomic():
+            self._open.number = 0  # committed, and so counted below, or rolled back
         with _lock:
-            return self._counted + sum(number for _at, number in self._own)
+            own = sum(number for _at, number in self._own)
+            return self._counted + own + getattr(self._open, "number", 0)
 
     def _count(self, backend: Backend, queue: str, capacity: int, began: float) -> None:
         """Count up to the capacity. Without a worker, the queue fills, and nobody else counts."""
         wanted = Filter(statuses=frozenset({JobStatus.QUEUED}), queues=frozenset({queue}))
         counted, now = backend.jobs.count(wanted, capacity), SYSTEM.monotonic()
+        self._open.number = 0  # counted: this is the same transaction
         self._take(counted, now, max(now, now + (now - began) / _COUNTING_SHARE - READ_EVERY))
 
     def _take(self, counted: int, as_of: float, read_at: float) -> None:
@@ -89,8 +95,13 @@ class _Depth:
             while self._own and self._own[0][0] < as_of:
                 self._own.popleft()
 
-    def add(self, number: int) -> None:
-        """Add jobs that this process has enqueued."""
+    def add(self, backend: Backend, number: int) -> None:
+        """Add jobs that this process has enqueued: at once, and for other threads after the commit."""
+        if backend.in_atomic():
+            self._open.number = getattr(self._open, "number", 0) + number
+        backend.on_commit(lambda: self._add(number))
+
+    def _add(self, number: int) -> None:
         now = SYSTEM.monotonic()
         with _lock:
             if self._own and now - self._own[-1][0] < READ_EVERY / 10:
@@ -153,7 +164,7 @@ def note(backend: Backend, stored: Sequence[Draft], shed: Sequence[Draft]) -> No
     """Remember what this process has enqueued, and tell what it has shed once the caller's transaction commits."""
     for queue, number in Counter(draft.queue for draft in stored).items():
         if queues.options_of(queue).capacity is not None:
-            _depth(queue).add(number)
+            _depth(queue).add(backend, number)
     if shed:
         backend.on_commit(lambda: _tell(backend, shed))
 
