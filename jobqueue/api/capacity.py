@@ -178,7 +178,7 @@ def _tell(backend: Backend, shed: Sequence[Draft]) -> None:
             if total:
                 depth.shed, depth.shed_told_at = 0, now
         if total:
-            logger.warning("The queue %s is full: %d jobs were shed", queue, total)
+            logger.warning("The queue %s is full, jobs shed since the last time: %d", queue, total)
             backend.gauges.add_shed(queue, total)
     announce.shed(shed)
 
