@@ -162,7 +162,7 @@ REPEAT_MUTANTS = {
         "default": (sqlite_drafts, "_MOVE", "job_queue.status = 'queued' AND ", ""),
         "postgres": (postgresql_drafts, "_MOVE", "job_queue.status = 'queued' AND ", ""),
     },
-    "throttled_throttled": {
+    "ended_throttled_throttled": {
         "default": (sqlite_drafts, "_LET_THROUGH", "job_queue_throttle.until <= %s", "%s IS NOT NULL"),
         "postgres": (postgresql_drafts, "_LET_THROUGH", "WHERE job_queue_throttle.until <= @now", ""),
     },

@@ -232,7 +232,12 @@ class RepeatContract(Contract):
         assert sum(receipt.created for receipt in receipts) == 1
         assert len({receipt.id for receipt in receipts}) == 1
 
-    def test_race_throttled_throttled_before_the_commit(self, backend: Backend) -> None:
-        first, second = overlapping(backend, lambda: one(backend, throttled()), lambda: one(backend, throttled()))
+    def test_race_ended_throttled_throttled(self, backend: Backend) -> None:
+        def run() -> DraftReceipt:
+            receipt = one(backend, throttled())
+            assert finish(backend, take_one(backend))
+            return receipt
+
+        first, second = overlapping(backend, run, lambda: one(backend, throttled()))
         assert (first.created, second.created) == (True, False)
         assert second.id == first.id
