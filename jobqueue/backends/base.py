@@ -14,6 +14,7 @@ from django.db import DataError, IntegrityError
 
 from jobqueue.backends.duty_ports import DutyRoster, Retention
 from jobqueue.backends.gauges import Gauges
+from jobqueue.backends.limits import Limits
 from jobqueue.backends.ports import (
     ErrorReader,
     HealthReader,
@@ -76,6 +77,7 @@ class Backend(ABC):
     health: HealthReader
     schedules: Schedules
     gauges: Gauges = Gauges()
+    limits: Limits
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

@@ -7,6 +7,7 @@ from jobqueue.models.duty import Duty
 from jobqueue.models.gauge import Gauge
 from jobqueue.models.job import DeadLetter, Job
 from jobqueue.models.known_error import KnownError
+from jobqueue.models.limit import Start, StoredLimit
 from jobqueue.models.metric import Dashboard, Metric
 from jobqueue.models.order import Order, OrderedJob, OrderPart
 from jobqueue.models.pause import Pause, Queue
@@ -33,6 +34,8 @@ __all__ = [
     "Relay",
     "SavedSearch",
     "Schedule",
+    "Start",
+    "StoredLimit",
     "Throttle",
     "Worker",
 ]

@@ -153,6 +153,12 @@ class Job(models.Model):
                 condition=_QUEUED,
                 name="job_queue_ready_type",
             ),
+            # For claims under limits with keys: a scan from key to key finds the free ones behind a full one.
+            models.Index(
+                fields=["queue", "type", "priority", "concurrency_key", "scheduled_at", "id"],
+                condition=_QUEUED & Q(concurrency_key__isnull=False),
+                name="job_queue_ready_key",
+            ),
             models.Index(
                 fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"
             ),

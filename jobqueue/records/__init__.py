@@ -52,6 +52,7 @@ from jobqueue.records.job import (
     Refusal,
     Scope,
 )
+from jobqueue.records.limit import Limit, LimitKind, LimitUse, StoredLimit
 from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, MetricSum, Share, Stretch, Tally
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
 from jobqueue.records.queue_options import QueueOptions, WhenFull
@@ -102,6 +103,9 @@ __all__ = [
     "LapsedLeases",
     "Later",
     "Lengths",
+    "Limit",
+    "LimitKind",
+    "LimitUse",
     "MatchCount",
     "Matches",
     "MetricSum",
@@ -121,6 +125,7 @@ __all__ = [
     "Share",
     "Step",
     "Stopped",
+    "StoredLimit",
     "Stretch",
     "Sweep",
     "Tally",

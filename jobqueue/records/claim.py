@@ -6,11 +6,12 @@ four times as much to make.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from jobqueue.records.limit import Limit
 from jobqueue.records.outcome import Followed, Settlement
 
 #: A job's id and fence, which identify a claim.
@@ -21,7 +22,8 @@ ClaimKey = tuple[str, int]
 class ClaimRequest:
     """A request for at most ``limit`` jobs of ``types``, from ``queues`` or from all queues.
 
-    ``leases`` overrides ``lease`` for single types.
+    ``leases`` overrides ``lease`` for single types. ``limits`` are those in the worker's code, for types by their
+    current names; ``names`` has the current names of types by their aliases.
     """
 
     limit: int
@@ -29,6 +31,8 @@ class ClaimRequest:
     queues: frozenset[str] | None = None
     lease: timedelta = timedelta(seconds=60)
     leases: dict[str, timedelta] = field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def lease_of(self, job_type: str) -> timedelta:
         """Return how long a claim of this type is held after its last renewal."""
@@ -91,7 +95,7 @@ class Cycle:
 
     It has refused settlements, new claims, the time to the next due job, follow-up jobs of completed jobs, and
     postponed settlements, whose rows other sessions have locked. ``is_partial`` means that it only looked where jobs
-    were found recently.
+    were found recently, or that due jobs wait for their limits.
     """
 
     refused: tuple[Settlement, ...] = ()

@@ -14,6 +14,7 @@ class Draft:
     Of drafts with ``debounce`` and the same ``unique_key``, the first is stored, and each further one moves it, but not
     past ``max_wait`` from its creation; ``replace_payload`` gives it the newest payload. Of those with ``throttle``,
     the first is stored, and stands for the others for this long.
+    ``concurrency_key`` has the values of the keys of its limits, by name, as JSON text.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Draft:
     workspace: str | None = None
     parent_id: str | None = None
     context: str | None = None
+    concurrency_key: str | None = None
     debounce: timedelta | None = None
     max_wait: timedelta | None = None
     replace_payload: bool = False

@@ -135,6 +135,7 @@ class JobRecord:
     unique_key: str | None = None
     tenant: str | None = None
     workspace: str | None = None
+    concurrency_key: str | None = None
     parent_id: str | None = None
     lease_owner: str | None = None
     lease_until: datetime | None = None

@@ -15,6 +15,7 @@ from jobqueue.backends.memory.errors import MemoryErrorReader
 from jobqueue.backends.memory.gauges import MemoryGauges
 from jobqueue.backends.memory.health import MemoryHealthReader
 from jobqueue.backends.memory.jobs import MemoryJobReader
+from jobqueue.backends.memory.limits import MemoryLimits
 from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
 from jobqueue.backends.memory.retention import MemoryRetention
@@ -66,6 +67,7 @@ class MemoryBackend(Backend):
         self.health = MemoryHealthReader(self._tables)
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
         self.gauges = MemoryGauges(self._tables)
+        self.limits: MemoryLimits = MemoryLimits(self._tables)
         self._listeners: set[MemoryListener] = set()
 
     @property
@@ -101,11 +103,16 @@ class MemoryBackend(Backend):
             refused, followed = self._settle_all(settlements)
             if request is None:
                 return Cycle(refused, followed=followed)
-            first = self._ready(request)[: request.limit]
+            first, chosen = self.limits.choose(self._ready(request), request)
             lapsed = [row for row in first if self._lapse(row)]
-            claims = tuple(self._take(row, owner, request) for row in first if row not in lapsed)
-            full = len(claims) == request.limit
-            return Cycle(refused, claims, None if full else timedelta(0) if lapsed else self._next_due(), followed)
+            fresh = [row for row in first if row not in lapsed]
+            claims = tuple(self._take(row, owner, request) for row in fresh)
+            self.limits.record(fresh, request)
+            if len(claims) == request.limit:
+                return Cycle(refused, claims, None, followed)
+            waits = [one for one in (self._next_due(), chosen.next_start) if one is not None]
+            next_due = timedelta(0) if lapsed else min(waits, default=None)
+            return Cycle(refused, claims, next_due, followed, is_partial=bool(chosen.withheld))
 
     def _lapse(self, row: JobRecord) -> bool:
         """End a queued job that is past its expiry."""

@@ -85,6 +85,7 @@ class MemoryDrafts:
             unique_key=draft.unique_key,
             tenant=draft.tenant,
             workspace=draft.workspace,
+            concurrency_key=draft.concurrency_key,
             parent_id=draft.parent_id,
             expires_at=draft.expires_at,
             timeout=draft.timeout,

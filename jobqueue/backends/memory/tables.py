@@ -7,16 +7,23 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from jobqueue.clock import SYSTEM, Clock
-from jobqueue.records import JobRecord, PauseRecord, Scope
+from jobqueue.records import JobRecord, PauseRecord, Scope, StoredLimit
 from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.states import ACTIVE
 
 logger = logging.getLogger("jobqueue")
+
+#: What a rollback restores.
+_KEPT = (
+    *("jobs", "texts", "pauses", "schedules", "slots", "errors", "retries", "throttles", "limits", "starts"),
+    "_callbacks",
+)
 
 
 class MemoryTables:
@@ -37,6 +44,9 @@ class MemoryTables:
         #: The type and id of the job that stands for others with a throttled key, and until when.
         self.throttles: dict[str, tuple[str, str, datetime]] = {}
         self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
+        #: The stored limits by place, and the starts under rates: place, key, and when they leave the window.
+        self.limits: dict[str, StoredLimit] = {}
+        self.starts: list[tuple[str, str, datetime]] = []
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
 
@@ -48,23 +58,13 @@ class MemoryTables:
     def atomic(self) -> Iterator[None]:
         """Open a transaction, or a savepoint inside one, which an exception rolls back."""
         with self.lock:
-            before = (
-                dict(self.jobs),
-                dict(self.texts),
-                dict(self.pauses),
-                dict(self.schedules),
-                dict(self.slots),
-                dict(self.errors),
-                dict(self.retries),
-                dict(self.throttles),
-                list(self._callbacks),
-            )
+            before = {name: copy(getattr(self, name)) for name in _KEPT}
             self._depth += 1
             try:
                 yield
             except BaseException:
-                self.jobs, self.texts, self.pauses, self.schedules, self.slots = before[:5]
-                self.errors, self.retries, self.throttles, self._callbacks = before[5:]
+                for name, value in before.items():
+                    setattr(self, name, value)
                 raise
             finally:
                 self._depth -= 1

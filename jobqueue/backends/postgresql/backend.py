@@ -17,6 +17,7 @@ from jobqueue.backends.postgresql.floors import statements as floor_statements
 from jobqueue.backends.postgresql.floors.floor import LAG, Position
 from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_behind, range_values
 from jobqueue.backends.postgresql.leases import PostgresLeases
+from jobqueue.backends.postgresql.limited_claims import PostgresLimitedClaims
 from jobqueue.backends.postgresql.metrics import PostgresMetrics
 from jobqueue.backends.postgresql.retention import PostgresRetention
 from jobqueue.backends.postgresql.schedules import PostgresSchedules
@@ -26,15 +27,18 @@ from jobqueue.backends.postgresql.storage import PostgresStorageReader
 from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresListener, channel_of
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.crowd import WALKED_AT_ONCE, Group
+from jobqueue.backends.sql.limited_claims import without_limited
 from jobqueue.backends.sql.settlements import refused
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds
 from jobqueue.models.fields import as_utc
-from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
+from jobqueue.policy.limits import Chosen, LimitBook
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settled, Settlement
 
 #: Seconds for which turns skip locked rows after a turn that met a lock. Postponed settlements are offered again within
 #: this time, so they don't wait for locks either.
 _WARY_FOR = 2.0
+_NOTHING, _NO_LIMITS = Chosen(), LimitBook()
 
 
 class PostgresBackend(SqlBackend):
@@ -49,6 +53,7 @@ class PostgresBackend(SqlBackend):
     leases_class = PostgresLeases
     session: PostgresSession
     leases: PostgresLeases
+    limited: PostgresLimitedClaims
     metrics: PostgresMetrics
 
     #: Turns skip locked rows until this moment.
@@ -57,6 +62,7 @@ class PostgresBackend(SqlBackend):
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
         self._looks = Looks(self.session, PRIORITIES)
+        self.limited = PostgresLimitedClaims(self.limits, self.session)
         self.storage = PostgresStorageReader(self.session)
         self.metrics.queued, self.metrics.leased = self._looks.floors, self.leases.floors
 
@@ -90,6 +96,8 @@ class PostgresBackend(SqlBackend):
         return self._go_past_locks(owner, settlements, request)
 
     def _settle_and_claim(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
+        if request and (book := self.limited.book(request)):
+            return self._claim_under_limits(owner, settlements, request, book)
         plain = all(one.is_plain_completion for one in settlements)
         if request and plain:
             return self._complete_and_claim(owner, settlements, request)
@@ -97,6 +105,19 @@ class PostgresBackend(SqlBackend):
             settled = self.settlements.store(settlements)
             claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
             return replace(claimed, refused=settled.refused, followed=settled.followed)
+
+    def _claim_under_limits(
+        self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest, book: LimitBook
+    ) -> Cycle:
+        """Settle, choose jobs under limits, and claim them together with others, in one transaction."""
+        with self.session.own_transaction():
+            settled = self.settlements.store(settlements) if settlements else Settled()
+            groups = self.limited.groups(request, book)
+            chosen = self.limited.choose(groups, request, book, self.left_out)
+            claimed = self._complete_and_claim(owner, (), request, chosen, book)
+            self.limited.record(chosen, claimed.claims, book)
+        told = self.limited.told(claimed, chosen, request)
+        return replace(told, refused=settled.refused, followed=settled.followed)
 
     def _go_past_locks(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
         """Settle and claim as in other turns, but postpone the settlements whose rows are locked."""
@@ -113,27 +134,42 @@ class PostgresBackend(SqlBackend):
     def _be_wary(self) -> None:
         self._wary_until = (self.clock or SYSTEM).monotonic() + _WARY_FOR
 
-    def _complete_and_claim(self, owner: str, completions: Sequence[Settlement], request: ClaimRequest) -> Cycle:
-        """Complete and claim jobs in one statement. If the claim finds a crowd, the next turn claims by groups."""
-        by_group = self._crowd.is_met
+    def _complete_and_claim(
+        self,
+        owner: str,
+        completions: Sequence[Settlement],
+        request: ClaimRequest,
+        chosen: Chosen = _NOTHING,
+        book: LimitBook = _NO_LIMITS,
+    ) -> Cycle:
+        """Complete and claim jobs in one statement. If the claim finds a crowd, the next turn claims by groups.
+
+        Of the jobs under limits, only the chosen ones are claimed.
+        """
+        by_group = self._crowd.is_met or bool(chosen.jobs)
+        others = without_limited(request, book) if book else request
         if by_group and self._crowd.is_large and not self._crowd.is_known:
-            self._walk(request)
+            self._walk(others, book)
         known = self._crowd.is_known
         given: dict[str, Any] = {"owner": owner, "completions": values.completions(completions)}
+        given |= {"chosen": [one.id for one in chosen.jobs]} if chosen.jobs else {}
+        given |= {"limited_queues": values.like(book.queue_patterns)} if book.queue_patterns else {}
         if known:
-            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(request)])
+            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(others)])
         if self.left_out:
             given["left_out"] = list(self.left_out)
         if has_floors := self._looks.floors.are_up and not by_group:
             given |= range_values(self._looks.floors.ranges())
         began = SYSTEM.monotonic()
         rows = self.session.run_cycle(
-            given | values.of_request(request),
+            given | values.of_request(others),
             completing=bool(completions),
             by_group=by_group,
             known=known,
             sparing=bool(self.left_out),
             floors=has_floors,
+            unlimited=bool(book.queue_patterns),
+            chosen=bool(chosen.jobs),
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
@@ -154,9 +190,11 @@ class PostgresBackend(SqlBackend):
         cycle = Cycle(refused(completions, accepted), tuple(claims), next_due)
         return self._crowd.told(self._looks.told(cycle), request)
 
-    def _walk(self, request: ClaimRequest) -> None:
+    def _walk(self, request: ClaimRequest, book: LimitBook) -> None:
         """Find all groups. This takes long if another program has made very many."""
-        rows = self.session.run(statements.WALK, {"most": WALKED_AT_ONCE + 1} | values.of_request(request))
+        given = {"most": WALKED_AT_ONCE + 1, "limited_queues": values.like(book.queue_patterns)}
+        statement = statements.without_queues(statements.WALK, unlimited=bool(book.queue_patterns))
+        rows = self.session.run(statement, given | values.of_request(request))
         count, wanted = rows[0][:2]
         due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
         self._crowd.walked(count, is_met=wanted < count, due=due, later=later)

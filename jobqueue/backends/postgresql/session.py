@@ -80,9 +80,16 @@ class PostgresSession(Session):
 
     def run_cycle(self, parameters: dict[str, Any], **variant: bool) -> list[tuple[Any, ...]]:
         """Run the statement of a cycle. If the session allows prepared statements, the server plans it only once."""
+        return self._run_prepared(parameters, lambda prepared: statements.cycle_statement(**variant, prepared=prepared))
+
+    def run_planned(self, statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """Run a frequent statement of a cycle, prepared like it."""
+        return self._run_prepared(parameters, lambda _prepared: statement)
+
+    def _run_prepared(self, parameters: dict[str, Any], text: Callable[[bool], str]) -> list[tuple[Any, ...]]:
         with self.connection.wrap_database_errors:
             driver = self._driver()
-            statement = statements.cycle_statement(**variant, prepared=driver is not None)
+            statement = text(driver is not None)
             if driver is not None:
                 try:
                     with silence.sending(parameters):

@@ -38,6 +38,7 @@ DRAFTED = {
     "parent_id": "text",
     "timeout": "double precision",
     "context": "jsonb",
+    "concurrency_key": "text",
     "expires_at": "timestamptz",
     "scheduled_at": "timestamptz",
     "delay": "double precision",
@@ -91,11 +92,13 @@ UPDATE job_queue AS j SET {SETTLE_SET}
  WHERE {HELD} RETURNING j.id, j.fence
 """
 
-_MAY_RUN = """
+MAY_RUN = """
     {row}.type = ANY(%(types)s) AND (%(queues)s::text[] IS NULL OR {row}.queue = ANY(%(queues)s))
     AND {row}.queue <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'queue'))
-    AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))
+    AND {row}.type <> ALL(ARRAY(SELECT name FROM job_queue_pause WHERE scope = 'type'))@unlimited
 """
+# Leaves out queues under limits.
+UNLIMITED = " AND queue NOT LIKE ALL(%(limited_queues)s)"
 _IS_FRESH = f"(expires_at IS NULL OR expires_at > @now) AND {HAS_ROOM}"
 
 # Locks the first rows in order, skipping those another worker holds. One arm per priority keeps each arm an index range
@@ -107,7 +110,7 @@ head AS MATERIALIZED (
          WHERE status = 'queued' AND priority > 0 AND priority = p.p AND scheduled_at <= @now@sparing
          ORDER BY scheduled_at, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     ) AS c LIMIT %(limit)s),
-mine AS MATERIALIZED (SELECT id, expires_at, fence FROM head WHERE {_MAY_RUN.format(row="head")})
+mine AS MATERIALIZED (SELECT id, expires_at, fence FROM head WHERE {MAY_RUN.format(row="head")})
 """
 # The same where dead rows lie at the head.
 FIRST_FROM_FLOORS = FIRST.replace("generate_series(1, 10) AS p(p)", RANGES).replace(
@@ -117,7 +120,7 @@ FIRST_FROM_FLOORS = FIRST.replace("generate_series(1, 10) AS p(p)", RANGES).repl
 # priority, scheduled_at, id) finds the groups present, and each wanted one is an arm of its own. job_queue_ready cannot
 # serve these arms, because they don't say `priority > 0`. The arms read unlocked, since locks would be taken group by
 # group and not in order. They read further than the limit, so that workers find something behind the locks of others.
-_GROUPS = """
+GROUPS_PRESENT = """
 groups AS (
     (SELECT queue, type, priority FROM job_queue WHERE status = 'queued' ORDER BY queue, type, priority LIMIT 1)
     UNION ALL
@@ -130,7 +133,7 @@ groups AS (
 _KNOWN_GROUPS = """
 groups AS (SELECT * FROM json_to_recordset(%(groups)s::json) AS r(queue text, type text, priority smallint)),
 """
-_WANTED = f"wanted AS MATERIALIZED (SELECT * FROM groups WHERE {_MAY_RUN.format(row='groups')})"
+_WANTED = f"wanted AS MATERIALIZED (SELECT * FROM groups WHERE {MAY_RUN.format(row='groups')})"
 _OF_WANTED = f"""{_WANTED},
 head AS MATERIALIZED (
     SELECT c.* FROM wanted AS w CROSS JOIN LATERAL (
@@ -145,12 +148,23 @@ mine AS MATERIALIZED (
          FOR UPDATE SKIP LOCKED
     ) AS free LIMIT %(limit)s)
 """
-FIRST_OF_GROUPS = _GROUPS + _OF_WANTED
+FIRST_OF_GROUPS = GROUPS_PRESENT + _OF_WANTED
 FIRST_OF_KNOWN_GROUPS = _KNOWN_GROUPS + _OF_WANTED
+# The jobs under limits that were chosen, and of these and the others the first ones, in the order of claims.
+WITH_CHOSEN = """,
+limited AS MATERIALIZED (
+    SELECT j.* FROM unnest(%(chosen)s::text[]) AS c(id) CROSS JOIN LATERAL (
+        SELECT id, expires_at, fence FROM job_queue AS j
+         WHERE j.id = c.id AND j.status = 'queued' AND j.scheduled_at <= @now FOR UPDATE SKIP LOCKED) AS j),
+mine AS MATERIALIZED (
+    SELECT m.* FROM (SELECT * FROM unlimited UNION ALL SELECT * FROM limited) AS m CROSS JOIN LATERAL (
+        SELECT priority, scheduled_at FROM job_queue WHERE job_queue.id = m.id OFFSET 0) AS place
+     ORDER BY place.priority, place.scheduled_at, m.id LIMIT %(limit)s)
+"""
 # How many groups there are, how many of them are open, and the first of these: the due ones in the order of their first
 # jobs, and those that will be by time.
 WALK = f"""
-WITH RECURSIVE {_GROUPS}{_WANTED},
+WITH RECURSIVE {GROUPS_PRESENT}{_WANTED},
 heads AS MATERIALIZED (
     SELECT w.*, head.scheduled_at, head.id, head.scheduled_at <= @now AS is_due FROM wanted AS w CROSS JOIN LATERAL (
         SELECT scheduled_at, id FROM job_queue
@@ -260,15 +274,25 @@ SELECT held.id, held.fence, held.cancel_requested_at IS NOT NULL, extended.id IS
 
 @cache
 def cycle_statement(
-    *, completing: bool, by_group: bool, known: bool, sparing: bool, prepared: bool, floors: bool = False
+    *,
+    completing: bool,
+    by_group: bool,
+    known: bool,
+    sparing: bool,
+    prepared: bool,
+    floors: bool = False,
+    unlimited: bool = False,
+    chosen: bool = False,
 ) -> str:
-    """Return the statement of a cycle."""
+    """Return the statement of a cycle. One with ``chosen`` jobs under limits goes by group."""
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
     if by_group:
         first = FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS
     else:
         first = FIRST_FROM_FLOORS if floors else FIRST
-    first = first.replace("@sparing", SPARING if sparing else "")
+    if chosen:
+        first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED") + WITH_CHOSEN
+    first = without_queues(first.replace("@sparing", SPARING if sparing else ""), unlimited=unlimited)
     steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
@@ -277,6 +301,11 @@ def cycle_statement(
         steps.append(f"settled AS ({complete})")
         answers.insert(0, _RETURN_SETTLED)
     return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"
+
+
+def without_queues(statement: str, *, unlimited: bool) -> str:
+    """Return a statement that looks for jobs in all queues, or only in those without limits of their own."""
+    return statement.replace("@unlimited", UNLIMITED if unlimited else "")
 
 
 #: The settings of a planner that prefers to read an index in its order. What it avoids counts as so expensive that it

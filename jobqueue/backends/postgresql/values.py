@@ -56,3 +56,9 @@ def of_request(request: ClaimRequest) -> dict[str, Any]:
         "lease": request.lease.total_seconds(),
         "leases": json.dumps({name: lease.total_seconds() for name, lease in request.leases.items()}),
     }
+
+
+def like(patterns: Sequence[str]) -> list[str]:
+    """Return patterns of queues, in which ``*`` stands for any text, as patterns of LIKE."""
+    escaped = (one.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for one in patterns)
+    return [one.replace("*", "%") for one in escaped]

@@ -14,12 +14,14 @@ from jobqueue.backends.sql.crowd import Crowd
 from jobqueue.backends.sql.drafts import Drafts
 from jobqueue.backends.sql.held_claims import HeldClaims
 from jobqueue.backends.sql.leases import StoredLeases
+from jobqueue.backends.sql.limited_claims import LimitedClaims
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.ports.duties import SqlDutyRoster
 from jobqueue.backends.sql.ports.errors import SqlErrorReader
 from jobqueue.backends.sql.ports.gauges import SqlGauges
 from jobqueue.backends.sql.ports.health import SqlHealthReader
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
+from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
 from jobqueue.backends.sql.ports.retention import SqlRetention
@@ -73,6 +75,8 @@ class SqlBackend(Backend):
 
     clock = _kept_by("session", "clock")
     patience = _kept_by("session", "patience")
+    #: Chooses jobs under limits.
+    limited: LimitedClaims
     owns_session = _kept_by("session", "is_own")
     second_look = _kept_by("leases", "second_look")
 
@@ -88,6 +92,7 @@ class SqlBackend(Backend):
         self.health = self.health_class(self.session)
         self.schedules = self.schedules_class(self.session, self.jobs)
         self.gauges = SqlGauges(self.session)
+        self.limits = SqlLimits(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)

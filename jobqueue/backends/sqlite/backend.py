@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
 from jobqueue.backends.base import Judge
 from jobqueue.backends.sql.backend import SqlBackend
+from jobqueue.backends.sql.crowd import Group
 from jobqueue.backends.sqlite import claim_rows, lock, statements, storage
 from jobqueue.backends.sqlite.drafts import SqliteDrafts
 from jobqueue.backends.sqlite.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.limited_claims import SqliteLimitedClaims
 from jobqueue.backends.sqlite.retention import SqliteRetention
 from jobqueue.backends.sqlite.schedules import SqliteSchedules
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
 from jobqueue.clock import Clock, from_text, to_text
+from jobqueue.policy.limits import Chosen, LimitBook
 from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement, Sweep
 
 Row = tuple[Any, ...]
@@ -44,6 +49,9 @@ class SqliteBackend(SqlBackend):
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
         self.storage = storage.SqliteStorageReader(self.session)
+        self.limited = SqliteLimitedClaims(self.limits, self.session)
+        #: The groups under limits with due jobs that the last walk found, in order.
+        self._limited: Sequence[Group] = ()
 
     def atomic_attempt(self) -> AbstractContextManager[None]:
         return lock.in_turn(self.session.connection)
@@ -54,10 +62,8 @@ class SqliteBackend(SqlBackend):
         def work() -> Cycle:
             with self.session.write_transaction(), self.session.driver() as driver:
                 settled = self.settlements.store(settlements)
-                claims, lapsed = self._take(driver, owner, request) if request else ([], False)
-            next_due = timedelta(0) if lapsed else self._next_due(request, claims)
-            cycle = Cycle(settled.refused, tuple(claims), next_due, settled.followed)
-            return self._crowd.told(cycle, request)
+                claimed = self._claim(driver, owner, request) if request else Cycle()
+            return replace(claimed, refused=settled.refused, followed=settled.followed)
 
         if not settlements and not self._is_anything_due():
             return Cycle(next_due=self._next_due(request, []))  # without taking the write lock
@@ -67,11 +73,20 @@ class SqliteBackend(SqlBackend):
         with self.session.driver() as driver:
             return bool(driver.execute(statements.IS_DUE, {"now": to_text(self.now())}).fetchone()[0])
 
-    def _take(self, driver: Connection, owner: str, request: ClaimRequest) -> tuple[list[Claim], bool]:
-        """Claim the first jobs, except expired ones, which are ended. Return the claims, and whether any was ended."""
-        now = self.now()
+    def _claim(self, driver: Connection, owner: str, request: ClaimRequest) -> Cycle:
+        book, now = self.limited.book(request), self.now()
+        rows, chosen = self._choose(driver, owner, request, book, to_text(now))
+        claims, lapsed = self._take(driver, owner, request, rows, now)
+        self.limited.record(chosen, claims, book)
+        cycle = Cycle((), tuple(claims), timedelta(0) if lapsed else self._next_due(request, claims))
+        return self._crowd.told(self.limited.told(cycle, chosen, request), request)
+
+    def _take(
+        self, driver: Connection, owner: str, request: ClaimRequest, chosen: Sequence[Row], now: datetime
+    ) -> tuple[list[Claim], bool]:
+        """Claim jobs, except expired ones, which are ended. Return the claims, and whether any was ended."""
         written = to_text(now)
-        found = [(row[0], claim_rows.claim_of(row)) for row in self._choose(driver, owner, request, written)]
+        found = [(row[0], claim_rows.claim_of(row)) for row in chosen]
         fresh = [(rowid, claim) for rowid, claim in found if claim_rows.is_fresh(claim, now)]
         ends = {kind: to_text(now + request.lease_of(kind)) for kind in {claim.type for _, claim in fresh}}
         rows = [(owner, ends[claim.type], written, written, rowid) for rowid, claim in fresh]
@@ -84,32 +99,44 @@ class SqliteBackend(SqlBackend):
             )
         return [claim for _, claim in fresh], len(fresh) < len(found)
 
-    def _choose(self, driver: Connection, owner: str, request: ClaimRequest, now: str) -> list[Row]:
-        """Return the first jobs, in the order of claims, that this worker may run.
+    def _choose(
+        self, driver: Connection, owner: str, request: ClaimRequest, book: LimitBook, now: str
+    ) -> tuple[list[Row], Chosen]:
+        """Return the first jobs, in the order of claims, that this worker may run and that their limits admit.
 
         A plain range is enough as long as this worker may run all jobs at its start. Otherwise the claim goes group by
         group, until the worker may run the jobs of all groups.
         """
         with self.session.any_text():
             pauses = set(driver.execute(statements.PAUSES).fetchall())
+        may_run = partial(claim_rows.may_run, request, pauses)
         wanted = {"now": now, "limit": request.limit + len(self.left_out), "owner": owner}
         if not self._crowd.is_met:
             rows = self._open(driver.execute(statements.READY, wanted), request.limit)
-            if all(claim_rows.may_run(request, pauses, *kind) for kind in {(row[3], row[2]) for row in rows}):
-                return rows
+            kinds = {(row[3], row[2]) for row in rows}
+            if all(may_run(*kind) and not (book and book.of(*kind)) for kind in kinds):
+                return rows, Chosen()
         if not self._crowd.is_known:
-            self._walk(driver, request, pauses, now)
-        may_be_due = [one for one in self._crowd.open_to(request) if claim_rows.may_run(request, pauses, *one[:2])]
-        return self._open(claim_rows.first_of(driver, may_be_due, wanted), request.limit)
+            self._walk(driver, may_run, book, now)
+        may_be_due = [one for one in self._crowd.open_to(request) if may_run(*one[:2])]
+        if not book:
+            return self._open(claim_rows.first_of(driver, may_be_due, wanted), request.limit), Chosen()
+        free = [one for one in may_be_due if not book.of(*one[:2])]
+        rows = self._open(claim_rows.first_of(driver, free, wanted), request.limit)
+        limited = [one for one in self._limited if may_run(*one[:2])]
+        chosen = self.limited.choose(limited, request, book, self.left_out)
+        rows += claim_rows.rows_of(driver, [one.id for one in chosen.jobs], owner)
+        return sorted(rows, key=itemgetter(*claim_rows.ORDER))[: request.limit], chosen
 
-    def _walk(self, driver: Connection, request: ClaimRequest, pauses: set[tuple[str, str]], now: str) -> None:
+    def _walk(self, driver: Connection, may_run: Callable[[str, str], bool], book: LimitBook, now: str) -> None:
         """Find all groups. This takes long if another program has made very many."""
         groups = list(claim_rows.groups(driver))
-        heads = [head for head in groups if claim_rows.may_run(request, pauses, *head[0][:2])]
-        heads.sort(key=claim_rows.in_order)
-        due = [group for group, (due_at, _id) in heads if due_at <= now]
-        later = [group for group, _first in sorted(heads, key=itemgetter(1)) if _first[0] > now]
-        self._crowd.walked(len(groups), is_met=len(heads) < len(groups), due=due, later=later)
+        heads = sorted((head for head in groups if may_run(*head[0][:2])), key=claim_rows.in_order)
+        free = [head for head in heads if not (book and book.of(*head[0][:2]))]
+        due = [group for group, (due_at, _id) in free if due_at <= now]
+        later = [group for group, _first in sorted(free, key=itemgetter(1)) if _first[0] > now]
+        self._crowd.walked(len(groups), is_met=len(free) < len(groups), due=due, later=later)
+        self._limited = [group for group, (due_at, _id) in heads if due_at <= now and book and book.of(*group[:2])]
 
     def _open(self, rows: Iterable[Row], limit: int) -> list[Row]:
         """Return the first rows whose jobs are not left out."""

@@ -21,6 +21,8 @@ Head = tuple[Group, tuple[str, str]]
 #: The indexes of two columns in a row, which has the rowid and then the columns of a claim.
 ID = 1
 SCHEDULED_AT = 1 + Claim._fields.index("scheduled_at")
+#: The columns that make the order of claims.
+ORDER = (1 + Claim._fields.index("priority"), SCHEDULED_AT, ID)
 
 
 def is_fresh(claim: Claim, now: datetime) -> bool:
@@ -64,6 +66,11 @@ def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]
         level = [row for arm in arms for row in arm]
         chosen += sorted(level, key=itemgetter(SCHEDULED_AT, ID))
     return chosen[: wanted["limit"]]
+
+
+def rows_of(driver: Connection, ids: Iterable[str], owner: str) -> list[Row]:
+    """Return the rows of queued jobs."""
+    return [driver.execute(statements.READY_BY_ID, {"id": one, "owner": owner}).fetchone() for one in ids]
 
 
 def claim_of(row: Row) -> Claim:

@@ -18,7 +18,7 @@ from jobqueue.backends.sql.statements import SETTLE as SETTLE_SET
 from jobqueue.clock import to_text
 from jobqueue.records import Draft
 
-INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 18)}) ON CONFLICT DO NOTHING"
+INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 19)}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")
@@ -63,6 +63,7 @@ READY_OF = (
     f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
     "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
 )
+READY_BY_ID = f"SELECT rowid, {_CLAIM} FROM job_queue WHERE id = :id"
 # A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority. With `> (…)`, SQLite would
 # start at the current group and read all its jobs.
 NEXT_GROUP = (
@@ -113,6 +114,7 @@ def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:
         draft.parent_id,
         draft.timeout.total_seconds() if draft.timeout else None,
         draft.context,
+        draft.concurrency_key,
         to_text(draft.expires_at) if draft.expires_at else None,
         due_at,
         written,

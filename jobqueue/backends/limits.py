@@ -1,0 +1,49 @@
+"""The port of limits: those that were set at run time, and how much of each is in use."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from jobqueue.policy.limits import LimitBook
+from jobqueue.records import JobRecord, Limit, LimitUse, StoredLimit
+
+#: Workers read the stored limits again after so many seconds.
+MAX_AGE = 0.5
+#: A bound for the values of one key, above any number of slots.
+MOST_VALUES = 1_000_000
+
+
+class Limits(ABC):
+    """Stores limits at run time, and reads what is in use.
+
+    - A stored limit replaces the one in code that differs from it only in the number. A stored limit without one in
+      code applies too.
+    - Of the jobs that a limit counts, never more than its number run, or start within a window, whatever workers do at
+      once. What runs is counted by the leases of rows, so a limit that is lowered ends nothing that runs.
+    - Due jobs are taken in the order of priority, due time and id. Jobs whose limits are used up are passed over.
+    - A limit with a key applies to the jobs that have a value for the key, for each value by itself.
+    """
+
+    @abstractmethod
+    def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
+        """Store a limit, in place of a stored one that differs only in the number."""
+
+    @abstractmethod
+    def unset(self, limit: Limit) -> bool:
+        """Delete the stored limit that differs at most in the number. Return whether there was one."""
+
+    @abstractmethod
+    def stored(self) -> list[StoredLimit]:
+        """List the stored limits by scope, name, kind, window and key."""
+
+    @abstractmethod
+    def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
+        """Return what is in use of the limits of pairs of queue and type, the most used first.
+
+        Of each limit with a key, at most ``most`` values are returned. Values without use are left out.
+        """
+
+    @abstractmethod
+    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
+        """Return what is in use of the limits of one job, with ids of running jobs."""

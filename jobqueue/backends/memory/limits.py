@@ -1,0 +1,82 @@
+"""Limits in memory, and the choice of jobs under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from jobqueue.backends.limits import MOST_VALUES, Limits
+from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.policy.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
+from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitKind, LimitUse, StoredLimit
+from jobqueue.states import JobStatus
+
+
+class MemoryLimits(Limits):
+    """Limits in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
+        with self._tables.atomic():
+            self._tables.limits[limit.place] = StoredLimit(limit, reason, author, self._tables.now())
+
+    def unset(self, limit: Limit) -> bool:
+        with self._tables.atomic():
+            return self._tables.limits.pop(limit.place, None) is not None
+
+    def stored(self) -> list[StoredLimit]:
+        def place(one: StoredLimit) -> tuple[str, str, str, float, str]:
+            return (one.limit.scope, one.limit.name, one.limit.kind, one.limit.per, one.limit.key)
+
+        with self._tables.lock:
+            return sorted(self._tables.limits.values(), key=place)
+
+    def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
+        with self._tables.lock:
+            running = [Running(row.id, row.queue, row.type, row.concurrency_key) for row in self._running()]
+            return uses(book, pairs, running, self._starts(), most)
+
+    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
+        return uses_of(job.concurrency_key, self.uses(book, [(job.queue, job.type)], most=MOST_VALUES))
+
+    def choose(self, rows: Sequence[JobRecord], request: ClaimRequest) -> tuple[list[JobRecord], Chosen]:
+        """Return the first of these due jobs that their limits admit, and what became of the others."""
+        book = LimitBook(request.limits, request.names, (one.limit for one in self._tables.limits.values()))
+        allowances = Allowances(book)
+        for row in self._running():
+            allowances.occupied(row.queue, row.type, row.concurrency_key, 1)
+        for place, key, count, frees in self._starts():
+            allowances.started(place, key, count, frees.total_seconds())
+        candidates = [
+            Candidate(row.priority, row.scheduled_at, row.id, row.queue, row.type, row.concurrency_key) for row in rows
+        ]
+        chosen = choose(candidates, allowances, request.limit)
+        admitted = {one.id for one in chosen.jobs}
+        return [row for row in rows if row.id in admitted], chosen
+
+    def record(self, rows: Sequence[JobRecord], request: ClaimRequest) -> None:
+        """Record the starts of claimed jobs under rates, and forget those that have left their windows."""
+        book = LimitBook(request.limits, request.names, (one.limit for one in self._tables.limits.values()))
+        now = self._tables.now()
+        self._tables.starts = [one for one in self._tables.starts if one[2] > now]
+        allowances = Allowances(book)
+        self._tables.starts += [
+            (*account, now + timedelta(seconds=limit.per))
+            for row in rows
+            for limit, account in allowances.accounts(row.queue, row.type, row.concurrency_key)
+            if limit.kind is LimitKind.RATE
+        ]
+
+    def _running(self) -> list[JobRecord]:
+        rows = self._tables.jobs.values()
+        return [row for row in rows if row.status is JobStatus.IN_PROGRESS and row.lease_until is not None]
+
+    def _starts(self) -> list[tuple[str, str, int, timedelta]]:
+        now = self._tables.now()
+        ends: dict[tuple[str, str], list[datetime]] = {}
+        for place, key, end in self._tables.starts:
+            if end > now:
+                ends.setdefault((place, key), []).append(end)
+        return [(*account, len(several), min(several) - now) for account, several in ends.items()]

@@ -1,0 +1,74 @@
+"""The choice of jobs under limits on Postgres, where a lock for each limit lets one worker at a time decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from jobqueue.backends.postgresql import limit_statements as statements
+from jobqueue.backends.postgresql import values
+from jobqueue.backends.postgresql.session import PostgresSession
+from jobqueue.backends.sql.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
+from jobqueue.backends.sql.limited_claims import LimitedClaims, Start, limited_types
+from jobqueue.backends.sql.ports.limits import SqlLimits
+from jobqueue.clock import SYSTEM
+from jobqueue.policy.limits import Account, Candidate, LimitBook
+from jobqueue.records import ClaimRequest
+
+
+class PostgresLimitedClaims(LimitedClaims):
+    """Reads with prepared statements."""
+
+    def __init__(self, limits: SqlLimits, session: PostgresSession) -> None:
+        super().__init__(limits)
+        self._session = session
+        self._found: list[Group] = []
+        self._walk_at = 0.0
+
+    def groups(self, request: ClaimRequest, book: LimitBook) -> list[Group]:
+        """Return the groups under limits that have due jobs, those with the first jobs first.
+
+        If another program has made very many groups, the last walk's are used for a while.
+        """
+        if SYSTEM.monotonic() >= self._walk_at:
+            given = values.of_request(request) | {
+                "limited_types": sorted(limited_types(request, book)),
+                "limited_queues": values.like(book.queue_patterns),
+            }
+            rows = self._session.run_planned(statements.GROUPS, given)
+            count, self._found = rows[0][0], [Group(*row[1:]) for row in rows if row[1] is not None]
+            if count > WALKED_AT_ONCE:
+                self._walk_at = SYSTEM.monotonic() + REST_FOR_EACH * count
+        return self._found
+
+    def lock(self, places: Sequence[str]) -> set[str]:
+        return {row[0] for row in self._session.run_planned(statements.LOCK, {"places": list(places)})}
+
+    def running(self) -> Iterable[tuple[str, str, str | None, int]]:
+        return [(row[0], row[1], row[2], row[3]) for row in self._session.run_planned(statements.RUNNING, {})]
+
+    def first(self, most: dict[Group, int]) -> list[Candidate]:
+        groups = json.dumps([{**group._asdict(), "most": count} for group, count in most.items()])
+        return self._candidates(statements.FIRST, {"groups": groups}) if most else []
+
+    def heads(self, group: Group, after: str, most: int) -> list[Candidate]:
+        return self._candidates(statements.HEADS, {**group._asdict(), "after": after, "most": most})
+
+    def first_of_keys(self, group: Group, most: Sequence[tuple[str | None, int]]) -> list[Candidate]:
+        keys = json.dumps([{"key": key, "most": count} for key, count in most])
+        return self._candidates(statements.FIRST_OF_KEYS, {**group._asdict(), "keys": keys})
+
+    def _candidates(self, statement: str, given: dict[str, Any]) -> list[Candidate]:
+        return [Candidate(*row) for row in self._session.run_planned(statement, given)]
+
+    def starts(self, accounts: Collection[Account]) -> list[tuple[str, str, int, float]]:
+        given = json.dumps([{"place": place, "key": key} for place, key in accounts])
+        rows = self._session.run_planned(statements.STARTS, {"accounts": given})
+        return [(row[0], row[1], int(row[2]), row[3]) for row in rows]
+
+    def add_starts(self, starts: Sequence[Start]) -> None:
+        self._session.run_planned(statements.ADD_STARTS, {"starts": json.dumps([one._asdict() for one in starts])})
+
+    def prune_starts(self) -> None:
+        self._session.run_planned(statements.PRUNE, {})

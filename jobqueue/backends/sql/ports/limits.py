@@ -1,0 +1,83 @@
+"""Limits that were set at run time, in a table, and what is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Min, Sum
+
+from jobqueue.backends.limits import MOST_VALUES, Limits
+from jobqueue.backends.sql.filters import in_status
+from jobqueue.backends.sql.session import Session
+from jobqueue.models import Start
+from jobqueue.models import StoredLimit as Row
+from jobqueue.policy.limits import LimitBook, Running, uses, uses_of
+from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, Scope, StoredLimit
+from jobqueue.states import JobStatus
+
+_KNOWN = {"scope__in": [one.value for one in Scope], "kind__in": [one.value for one in LimitKind]}
+
+
+class SqlLimits(Limits):
+    """Reads and writes limits through Django's ORM, because nothing here is in a worker's cycle."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
+        def work() -> None:
+            self._session.rows(Row).update_or_create(
+                **_place(limit),
+                defaults={
+                    "number": limit.number,
+                    "reason": reason,
+                    "author": author,
+                    "stored_at": self._session.now(),
+                },
+            )
+
+        self._session.transact(work)
+
+    def unset(self, limit: Limit) -> bool:
+        return self._session.transact(lambda: bool(self._session.rows(Row).filter(**_place(limit)).delete()[0]))
+
+    def stored(self) -> list[StoredLimit]:
+        with self._session.reading():
+            rows = self._session.rows(Row).filter(**_KNOWN)  # a newer release may have stored others
+            return [_stored(row) for row in rows.order_by("scope", "name", "kind", "per", "key")]
+
+    def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
+        return uses(book, pairs, self._running(), self._starts(), most)
+
+    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
+        return uses_of(job.concurrency_key, self.uses(book, [(job.queue, job.type)], most=MOST_VALUES))
+
+    def _running(self) -> Iterable[Running]:
+        """Read what runs, with leases: at most as many rows as there are slots."""
+        with self._session.reading():
+            rows = in_status(self._session.alias, JobStatus.IN_PROGRESS).filter(lease_until__isnull=False)
+            return [Running(*row) for row in rows.values_list("id", "queue", "type", "concurrency_key")]
+
+    def _starts(self) -> Iterable[tuple[str, str, int, timedelta]]:
+        now = self._session.now()
+        with self._session.reading():
+            rows = self._session.rows(Start).filter(ends_at__gt=now).values("place", "key")
+            summed: Any = rows.annotate(starts=Sum("count"), first=Min("ends_at"))
+            return [(row["place"], row["key"], row["starts"], row["first"] - now) for row in summed]
+
+
+def _place(limit: Limit) -> dict[str, Any]:
+    return {
+        "scope": limit.scope.value,
+        "name": limit.name,
+        "kind": limit.kind.value,
+        "per": limit.per,
+        "key": limit.key,
+    }
+
+
+def _stored(row: Row) -> StoredLimit:
+    limit = Limit(Scope(row.scope), row.name, LimitKind(row.kind), row.number, row.per, row.key)
+    return StoredLimit(limit, row.reason, row.author, row.stored_at)

@@ -1,0 +1,237 @@
+"""Which of the waiting jobs may start under their limits: values in, a decision out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from jobqueue import foreign_json
+from jobqueue.records.job import Scope
+from jobqueue.records.limit import Limit, LimitKind, LimitUse
+
+#: Other programs may name any number of queues, so what is remembered of them is forgotten at times.
+_REMEMBERED = 10_000
+#: How many of the running jobs a use names.
+NAMED = 10
+#: A limit's place, and the value of its key.
+Account = tuple[str, str]
+
+
+class Candidate(NamedTuple):
+    """A due job under a limit. Candidates compare in the order of claims."""
+
+    priority: int
+    scheduled_at: Any
+    id: str
+    queue: str
+    type: str
+    keys: str | None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def keys_of(text: str | None) -> Mapping[str, str]:
+    """Return the values of a job's keys by name. A text that another program wrote may have none."""
+    if not text or not text.startswith("{"):
+        return {}
+    read = foreign_json.read(text)
+    if not isinstance(read, dict):
+        return {}
+    return {name: value for name, value in read.items() if isinstance(value, str)}
+
+
+class LimitBook:
+    """The limits in force: those in code, and the stored ones, which replace the former."""
+
+    def __init__(
+        self, declared: Iterable[Limit] = (), names: Mapping[str, str] | None = None, stored: Iterable[Limit] = ()
+    ) -> None:
+        """Take limits in code, the current names of types by their aliases, and stored limits."""
+        self.declared, self.names, self.stored = tuple(declared), dict(names or {}), tuple(stored)
+        limits = [*self.declared, *self.stored]
+        self._types = {one.name for one in limits if one.scope is Scope.TYPE}
+        self.queue_patterns = sorted({one.name for one in limits if one.scope is Scope.QUEUE})
+        self._found: dict[tuple[str, str], tuple[Limit, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._types or self.queue_patterns)
+
+    def with_stored(self, stored: Iterable[Limit]) -> LimitBook:
+        """Return the same limits in code with these stored ones."""
+        return LimitBook(self.declared, self.names, stored)
+
+    def limits_type(self, job_type: str) -> bool:
+        """Return whether the jobs of a type have limits in every queue."""
+        return self.names.get(job_type, job_type) in self._types
+
+    def of(self, queue: str, job_type: str) -> tuple[Limit, ...]:
+        """Return the limits of a queue's jobs of a type."""
+        found = self._found.get((queue, job_type))
+        if found is None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            found = self._found[queue, job_type] = tuple(self._in_force(queue, job_type))
+        return found
+
+    def _in_force(self, queue: str, job_type: str) -> Iterable[Limit]:
+        name = self.names.get(job_type, job_type)
+        places: dict[str, Limit] = {}
+        for one in (*self.declared, *self.stored):
+            if one.scope is Scope.TYPE and one.name == name:
+                places[one.place] = one
+            elif one.scope is Scope.QUEUE and fnmatchcase(queue, one.name):
+                of_queue = replace(one, name=queue)
+                places[of_queue.place] = of_queue
+        return places.values()
+
+
+class Allowances:
+    """How many more jobs each limit admits now. Each job that is taken uses up one of each of its limits."""
+
+    def __init__(self, book: LimitBook) -> None:
+        self._book = book
+        self._used: dict[Account, int] = {}
+        self._frees_in: dict[Account, float] = {}
+
+    def copy(self) -> Allowances:
+        """Return allowances of which more can be used up."""
+        made = Allowances(self._book)
+        made._used, made._frees_in = dict(self._used), self._frees_in
+        return made
+
+    def accounts(self, queue: str, job_type: str, keys: str | None) -> list[tuple[Limit, Account]]:
+        """Return the limits that apply to a job, each with the value of its key. Without a value, none applies."""
+        values = keys_of(keys)
+        return [
+            (one, (one.place, values[one.key] if one.key else ""))
+            for one in self._book.of(queue, job_type)
+            if not one.key or one.key in values
+        ]
+
+    def occupied(self, queue: str, job_type: str, keys: str | None, count: int) -> None:
+        """Count running jobs."""
+        for limit, account in self.accounts(queue, job_type, keys):
+            if limit.kind is LimitKind.CONCURRENCY:
+                self._used[account] = self._used.get(account, 0) + count
+
+    def knows(self, account: Account) -> bool:
+        """Return whether the starts of an account were counted."""
+        return account in self._frees_in
+
+    def started(self, place: str, value: str, count: int, frees_in: float) -> None:
+        """Count the starts in a rate's window. The first of them leaves it in ``frees_in`` seconds."""
+        self._used[place, value] = count
+        self._frees_in[place, value] = frees_in
+
+    def left(self, queue: str, job_type: str, keys: str | None, most: int) -> int:
+        """Return how many more jobs with these keys may start, up to ``most``."""
+        found = (limit.number - self._used.get(account, 0) for limit, account in self.accounts(queue, job_type, keys))
+        return max(0, min(most, *found, most))
+
+    def take(self, one: Candidate) -> None:
+        """Use up one of each of a job's limits."""
+        for _limit, account in self.accounts(one.queue, one.type, one.keys):
+            self._used[account] = self._used.get(account, 0) + 1
+
+    def wait(self, queue: str, job_type: str, keys: str | None) -> float | None:
+        """Return in how many seconds a job may start. ``None``: when a running job ends, which no clock tells."""
+        waits = []
+        for limit, account in self.accounts(queue, job_type, keys):
+            if self._used.get(account, 0) < limit.number:
+                continue
+            if limit.kind is LimitKind.CONCURRENCY:
+                return None
+            waits.append(self._frees_in.get(account, limit.per))
+        return max(waits, default=0.0)
+
+
+@dataclass
+class Chosen:
+    """The jobs under limits that a claim may take, in order, and what became of the others.
+
+    ``next_start`` is when the next of the others may start, as far as a clock tells. ``is_contended`` means that
+    another worker decides about some of them at this moment.
+    """
+
+    jobs: list[Candidate] = field(default_factory=list)
+    withheld: int = 0
+    next_start: timedelta | None = None
+    is_contended: bool = False
+
+    def withhold(self, wait: float | None) -> None:
+        """Count a job, or a group of jobs, that waits for one of its limits."""
+        self.withheld += 1
+        if wait is not None:
+            moment = timedelta(seconds=max(wait, 0.001))
+            self.next_start = moment if self.next_start is None else min(moment, self.next_start)
+
+
+def choose(candidates: Sequence[Candidate], allowances: Allowances, most: int) -> Chosen:
+    """Choose the first jobs, in the order of claims, whose limits admit them. Pass over the others."""
+    chosen = Chosen()
+    for one in candidates:
+        if len(chosen.jobs) == most:
+            break
+        if allowances.left(one.queue, one.type, one.keys, 1):
+            allowances.take(one)
+            chosen.jobs.append(one)
+        else:
+            chosen.withhold(allowances.wait(one.queue, one.type, one.keys))
+    return chosen
+
+
+class Running(NamedTuple):
+    """A job that has a lease."""
+
+    id: str
+    queue: str
+    type: str
+    keys: str | None
+
+
+def uses_of(job_keys: str | None, found: Iterable[LimitUse]) -> list[LimitUse]:
+    """Return the uses that count for a job with these keys."""
+    values = keys_of(job_keys)
+    return [one for one in found if one.value == (values.get(one.limit.key) if one.limit.key else "")]
+
+
+def uses(
+    book: LimitBook,
+    pairs: Iterable[tuple[str, str]],
+    running: Iterable[Running],
+    starts: Iterable[tuple[str, str, int, timedelta]],
+    most: int,
+) -> list[LimitUse]:
+    """Return what is in use of the limits of pairs of queue and type, the most used first.
+
+    ``starts`` has place, key, count and the time until the first start leaves its window.
+    """
+    limits = {limit.place: limit for pair in pairs for limit in book.of(*pair)}
+    ids: dict[Account, list[str]] = {}
+    for one in running:
+        values = keys_of(one.keys)
+        for limit in book.of(one.queue, one.type):
+            if limit.kind is LimitKind.CONCURRENCY and (not limit.key or limit.key in values):
+                ids.setdefault((limit.place, values[limit.key] if limit.key else ""), []).append(one.id)
+    found = [
+        LimitUse(limits[place], value, len(several), running=tuple(sorted(several)[:NAMED]))
+        for (place, value), several in ids.items()
+        if place in limits
+    ]
+    for place, value, count, frees in starts:
+        if limit := limits.get(place):
+            wait = frees if count >= limit.number else None
+            found.append(LimitUse(limit, value, count, next_start=wait))
+    used = {one.limit.place for one in found}
+    found += [LimitUse(limit, "", 0) for place, limit in limits.items() if place not in used and not limit.key]
+    found.sort(key=lambda one: (one.limit.place, -one.used, one.value))
+    by_place: dict[str, int] = {}
+    kept = []
+    for one in found:
+        by_place[one.limit.place] = by_place.get(one.limit.place, 0) + 1
+        if by_place[one.limit.place] <= most:
+            kept.append(one)
+    return kept
