@@ -36,6 +36,8 @@ from jobqueue.models import (
     Relay,
     SavedSearch,
     Schedule,
+    Start,
+    StoredLimit,
     Throttle,
     Worker,
 )
@@ -45,21 +47,8 @@ from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
 TABLES = (
-    Attempt,
-    Duty,
-    Gauge,
-    Job,
-    KnownError,
-    Metric,
-    OrderPart,
-    OrderedJob,
-    Order,
-    Pause,
-    Relay,
-    SavedSearch,
-    Schedule,
-    Throttle,
-    Worker,
+    *(Attempt, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
+    *(Start, StoredLimit, Throttle, Worker),
 )
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.

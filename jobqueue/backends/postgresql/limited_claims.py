@@ -20,9 +20,10 @@ from jobqueue.records import ClaimRequest
 class PostgresLimitedClaims(LimitedClaims):
     """Reads with prepared statements."""
 
+    _session: PostgresSession
+
     def __init__(self, limits: SqlLimits, session: PostgresSession) -> None:
-        super().__init__(limits)
-        self._session = session
+        super().__init__(limits, session)
         self._found: list[Group] = []
         self._walk_at = 0.0
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from jobqueue.backends.limits import MAX_AGE
 from jobqueue.backends.sql.crowd import Group
 from jobqueue.backends.sql.ports.limits import SqlLimits
+from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of
 from jobqueue.records import Claim, ClaimRequest, Cycle, LimitKind
@@ -43,20 +44,19 @@ class Start(NamedTuple):
 class LimitedClaims(ABC):
     """Chooses the jobs under limits that a claim takes, and records their starts."""
 
-    def __init__(self, limits: SqlLimits) -> None:
+    def __init__(self, limits: SqlLimits, session: Session) -> None:
         self._limits = limits
+        self._session = session
         self._book = LimitBook()
         self._read_at = float("-inf")
         self._pruned_at = 0.0
         #: Where the next scan through the keys of a group begins, if the last one didn't reach the end.
         self._after: dict[Group, str] = {}
-        #: How old the stored limits may be, in seconds.
-        self.max_age = MAX_AGE
 
     def book(self, request: ClaimRequest) -> LimitBook:
         """Return the limits in force. It is empty if there are none."""
-        now = SYSTEM.monotonic()
-        if now - self._read_at >= self.max_age:
+        now = (self._session.clock or SYSTEM).monotonic()
+        if now - self._read_at >= MAX_AGE:
             stored = [one.limit for one in self._limits.stored()]
             self._read_at = now
             if tuple(stored) != self._book.stored:

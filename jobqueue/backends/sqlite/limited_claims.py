@@ -8,7 +8,6 @@ from typing import Any
 
 from jobqueue.backends.sql.crowd import Group
 from jobqueue.backends.sql.limited_claims import LimitedClaims, Start
-from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import from_text, to_text
 from jobqueue.policy.limits import Account, Candidate
@@ -44,9 +43,7 @@ PRUNE = (
 class SqliteLimitedClaims(LimitedClaims):
     """Reads through the driver."""
 
-    def __init__(self, limits: SqlLimits, session: SqliteSession) -> None:
-        super().__init__(limits)
-        self._session = session
+    _session: SqliteSession
 
     def lock(self, places: Sequence[str]) -> set[str]:
         return set(places)

@@ -13,6 +13,7 @@ from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.gauging import GaugeContract
 from jobqueue.testing.contract.health import HealthContract
 from jobqueue.testing.contract.leases import LeaseContract
+from jobqueue.testing.contract.limiting import LimitContract
 from jobqueue.testing.contract.metering import MeterContract
 from jobqueue.testing.contract.operator.amending import AmendContract
 from jobqueue.testing.contract.operator.finding import FindContract, SearchContract
@@ -56,6 +57,7 @@ class BackendContract(
     GaugeContract,
     ScheduleContract,
     WakeContract,
+    LimitContract,
     RaceContract,
 ):
     """All promises of a backend."""
