@@ -35,6 +35,7 @@ from jobqueue.errors import (
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.origin import origin
 from jobqueue.handlers.typed_options import JobOptions
+from jobqueue.policy.declared_limits import Concurrency, Rate
 from jobqueue.policy.retry import Exponential, Fixed
 from jobqueue.policy.schedules.rule import Cron, Every
 from jobqueue.records import JobRecord
@@ -43,6 +44,7 @@ from jobqueue.version import __version__ as __version__
 
 __all__ = [
     "Cancel",
+    "Concurrency",
     "Cron",
     "DatabaseBusy",
     "Discard",
@@ -70,6 +72,7 @@ __all__ = [
     "PayloadTooNew",
     "PayloadUnfit",
     "QueueFull",
+    "Rate",
     "Receipt",
     "RelayInCircle",
     "ResultRefused",

@@ -12,6 +12,7 @@ from jobqueue.handlers.job_options import Exceptions, aliases_of, lease_of, opti
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import job_type, registry
 from jobqueue.handlers.typed_options import JobDefaults
+from jobqueue.policy.declared_limits import DeclaredLimit
 from jobqueue.policy.retry import Delay, Exponential, Seconds
 from jobqueue.policy.schedules.rule import Rule
 from jobqueue.schedules.declared import declare_rules
@@ -82,6 +83,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    limits: Sequence[DeclaredLimit] = (),
     schedule: Rule | Sequence[Rule] = (),
     **defaults: Unpack[JobDefaults],
 ) -> MakesHandler: ...
@@ -98,6 +100,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    limits: Sequence[DeclaredLimit] = (),
     schedule: Rule | Sequence[Rule] = (),
     **defaults: Any,
 ) -> Any:
@@ -109,6 +112,7 @@ def job(
     evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how long a job stays claimed
     after its worker stops renewing the lease. ``atomic`` runs the handler and its completion in one transaction of
     the queue's database, so that its writes there happen exactly once. ``editable=False`` keeps operators from
+    changing the payloads of such jobs. ``limits`` are ``Concurrency`` and ``Rate``, which hold for all workers together.
     changing the payloads of such jobs. ``schedule`` is a rule, or several, for jobs with an empty payload; see
     ``schedule()``, which has more options.
     """
@@ -117,6 +121,7 @@ def job(
     options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
     names, length = aliases_of(aliases), lease_of(lease)
     given: dict[str, Any] = {"version": version, "upgraders": upgraders, "atomic": atomic, "editable": editable}
+    given["limits"] = limits
 
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
         made = job_type(function, name, options=options, policy=policy, aliases=names, lease=length, **given)

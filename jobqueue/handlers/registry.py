@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import PydanticUserError
 
-from jobqueue import conf
+from jobqueue import conf, queues
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
 from jobqueue.handlers import ambient, origin
 from jobqueue.handlers.context import Attending, JobContext
+from jobqueue.handlers.limits import check_keys, with_keys
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.payload import PayloadType, Upgrader
@@ -23,6 +24,7 @@ from jobqueue.handlers.reconciler import Reconciler
 from jobqueue.handlers.result import ResultType
 from jobqueue.handlers.signature import Signature
 from jobqueue.ids import new_id
+from jobqueue.policy.declared_limits import DeclaredLimit, checked
 from jobqueue.policy.retry import RetryPolicy, Seconds
 from jobqueue.records import Assignment, Claim, Draft
 
@@ -43,6 +45,7 @@ class JobType:
     lease: timedelta | None = None
     atomic: bool = False
     editable: bool = True
+    limits: tuple[DeclaredLimit, ...] = ()
 
     @cached_property
     def is_async(self) -> bool:
@@ -67,7 +70,7 @@ class JobType:
         timeout = None if options.timeout is None else duration(options.timeout, "timeout")
         debounce, max_wait, throttle = map(_length, (options.debounce, options.max_wait, options.throttle))
         context = ambient.capture(max_wait)
-        return [
+        drafts = [
             Draft(
                 id=new_id(),
                 type=self.name,
@@ -92,6 +95,9 @@ class JobType:
             )
             for payload in payloads
         ]
+        if self.limits or queues.options_of(options.queue).limits:
+            return [with_keys(self, draft) for draft in drafts]
+        return drafts
 
     def draft(self, *args: Any, **fields: Any) -> Draft:
         """Return a draft with the type's own options."""
@@ -141,6 +147,7 @@ def job_type(
     lease: timedelta | None = None,
     atomic: bool = False,
     editable: bool = True,
+    limits: Sequence[DeclaredLimit] = (),
 ) -> JobType:
     """Return a job type for a function. Raise InvalidHandler if it can't be one."""
     if not hasattr(function, "__qualname__"):
@@ -156,6 +163,8 @@ def job_type(
         payload = PayloadType(signature.form, version, upgraders)
     except PydanticUserError as error:
         raise InvalidHandler(f"The payload of {where} has a type that pydantic does not support: {error}") from error
+    held_to = checked("limits", limits)
+    check_keys(held_to, signature.form, where)
     return JobType(
         name=name or function.__name__,
         function=function,
@@ -169,6 +178,7 @@ def job_type(
         lease=lease,
         atomic=atomic,
         editable=editable,
+        limits=held_to,
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobqueue import foreign_json
+from jobqueue.policy.queue_options import entry_of
 from jobqueue.records.job import Scope
 from jobqueue.records.limit import Limit, LimitKind, LimitUse
 
@@ -47,10 +47,18 @@ class LimitBook:
     """The limits in force: those in code, and the stored ones, which replace the former."""
 
     def __init__(
-        self, declared: Iterable[Limit] = (), names: Mapping[str, str] | None = None, stored: Iterable[Limit] = ()
+        self,
+        declared: Iterable[Limit] = (),
+        names: Mapping[str, str] | None = None,
+        stored: Iterable[Limit] = (),
+        entries: Collection[str] = (),
     ) -> None:
-        """Take limits in code, the current names of types by their aliases, and stored limits."""
+        """Take limits in code, the current names of types by their aliases, and stored limits.
+
+        ``entries`` are the names and patterns of queues that have options, of which one applies to each queue.
+        """
         self.declared, self.names, self.stored = tuple(declared), dict(names or {}), tuple(stored)
+        self.entries = tuple(entries or {one.name: None for one in self.declared if one.scope is Scope.QUEUE})
         limits = [*self.declared, *self.stored]
         self._types = {one.name for one in limits if one.scope is Scope.TYPE}
         self.queue_patterns = sorted({one.name for one in limits if one.scope is Scope.QUEUE})
@@ -61,7 +69,7 @@ class LimitBook:
 
     def with_stored(self, stored: Iterable[Limit]) -> LimitBook:
         """Return the same limits in code with these stored ones."""
-        return LimitBook(self.declared, self.names, stored)
+        return LimitBook(self.declared, self.names, stored, self.entries)
 
     def limits_type(self, job_type: str) -> bool:
         """Return whether the jobs of a type have limits in every queue."""
@@ -78,11 +86,12 @@ class LimitBook:
 
     def _in_force(self, queue: str, job_type: str) -> Iterable[Limit]:
         name = self.names.get(job_type, job_type)
+        entry = entry_of(queue, self.entries)
         places: dict[str, Limit] = {}
         for one in (*self.declared, *self.stored):
             if one.scope is Scope.TYPE and one.name == name:
                 places[one.place] = one
-            elif one.scope is Scope.QUEUE and fnmatchcase(queue, one.name):
+            elif one.scope is Scope.QUEUE and one.name in (entry, queue):
                 of_queue = replace(one, name=queue)
                 places[of_queue.place] = of_queue
         return places.values()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from jobqueue.errors import InvalidOption
+from jobqueue.policy.declared_limits import checked
 from jobqueue.policy.nearest import did_you_mean
 from jobqueue.records.queue_options import QueueOptions, WhenFull
 
@@ -43,6 +45,7 @@ OPTIONS: dict[str, Option] = {
     "block_for": Option(
         lambda value: type(value) in (int, float) and 0 < value <= 3_600, "seconds, above 0 and at most an hour"
     ),
+    "limits": Option(lambda value: not _fault_of_limits(value), "a list of Concurrency and Rate", tuple),
 }
 
 
@@ -52,14 +55,26 @@ def options_of(queue: str, given: Mapping[str, Mapping[str, Any]]) -> QueueOptio
     The entry with exactly its name applies. Otherwise, of the patterns that match, the one with the most characters
     other than stars applies, and of several such, the first. Entries aren't merged.
     """
-    if queue not in given:
-        matching = [name for name in given if _ANY in name and _matches(name, queue)]
-        if not matching:
-            return QueueOptions()
-        entry = given[max(matching, key=lambda name: len(name) - name.count(_ANY))]
-    else:
-        entry = given[queue]
+    name = entry_of(queue, given)
+    entry = {} if name is None else given[name]
     return QueueOptions(**{name: OPTIONS[name].converted(value) for name, value in entry.items()})
+
+
+def entry_of(queue: str, names: Collection[str]) -> str | None:
+    """Return which of these names and patterns applies to a queue."""
+    if queue in names:
+        return queue
+    matching = [name for name in names if _ANY in name and _matches(name, queue)]
+    return max(matching, key=lambda name: len(name) - name.count(_ANY)) if matching else None
+
+
+def _fault_of_limits(given: object) -> str:
+    """Return what is wrong with declared limits, or an empty text."""
+    try:
+        checked("limits", given)
+    except InvalidOption as error:
+        return str(error)
+    return ""
 
 
 def _matches(pattern: str, queue: str) -> bool:
@@ -102,6 +117,8 @@ def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
 
 
 def _nearest(option: str, value: object) -> str:
+    if option == "limits":
+        return f"The option {_fault_of_limits(value)}."
     if option == "when_full" and isinstance(value, str):
         return did_you_mean(value, map(str, WhenFull))
     return f"The default is {getattr(QueueOptions(), option)!r}."

@@ -23,7 +23,8 @@ class ClaimRequest:
     """A request for at most ``limit`` jobs of ``types``, from ``queues`` or from all queues.
 
     ``leases`` overrides ``lease`` for single types. ``limits`` are those in the worker's code, for types by their
-    current names; ``names`` has the current names of types by their aliases.
+    current names; ``names`` has the current names of types by their aliases, and ``entries`` the names and patterns of
+    queues that have options.
     """
 
     limit: int
@@ -33,6 +34,7 @@ class ClaimRequest:
     leases: dict[str, timedelta] = field(default_factory=dict)
     limits: tuple[Limit, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    entries: tuple[str, ...] = ()
 
     def lease_of(self, job_type: str) -> timedelta:
         """Return how long a claim of this type is held after its last renewal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class WhenFull(StrEnum):
@@ -21,9 +22,11 @@ class QueueOptions:
 
     ``capacity`` is how many jobs may wait in the queue; ``None`` doesn't limit them. ``when_full`` says what happens to
     further ones: they are stored all the same, dropped unless they are urgent, or refused, at once or after the
-    producer has waited for ``block_for`` seconds.
+    producer has waited for ``block_for`` seconds. ``limits`` are declared limits of the jobs of each queue that the
+    entry applies to.
     """
 
     capacity: int | None = None
     when_full: WhenFull = WhenFull.ACCEPT
     block_for: float = 30.0
+    limits: tuple[Any, ...] = ()

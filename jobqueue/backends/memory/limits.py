@@ -43,7 +43,7 @@ class MemoryLimits(Limits):
 
     def choose(self, rows: Sequence[JobRecord], request: ClaimRequest) -> tuple[list[JobRecord], Chosen]:
         """Return the first of these due jobs that their limits admit, and what became of the others."""
-        book = LimitBook(request.limits, request.names, (one.limit for one in self._tables.limits.values()))
+        book = self._book(request)
         allowances = Allowances(book)
         for row in self._running():
             allowances.occupied(row.queue, row.type, row.concurrency_key, 1)
@@ -58,7 +58,7 @@ class MemoryLimits(Limits):
 
     def record(self, rows: Sequence[JobRecord], request: ClaimRequest) -> None:
         """Record the starts of claimed jobs under rates, and forget those that have left their windows."""
-        book = LimitBook(request.limits, request.names, (one.limit for one in self._tables.limits.values()))
+        book = self._book(request)
         now = self._tables.now()
         self._tables.starts = [one for one in self._tables.starts if one[2] > now]
         allowances = Allowances(book)
@@ -68,6 +68,10 @@ class MemoryLimits(Limits):
             for limit, account in allowances.accounts(row.queue, row.type, row.concurrency_key)
             if limit.kind is LimitKind.RATE
         ]
+
+    def _book(self, request: ClaimRequest) -> LimitBook:
+        stored = (one.limit for one in self._tables.limits.values())
+        return LimitBook(request.limits, request.names, stored, request.entries)
 
     def _running(self) -> list[JobRecord]:
         rows = self._tables.jobs.values()

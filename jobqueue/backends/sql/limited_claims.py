@@ -62,7 +62,7 @@ class LimitedClaims(ABC):
             if tuple(stored) != self._book.stored:
                 self._book = self._book.with_stored(stored)
         if request.limits != self._book.declared or request.names != self._book.names:
-            self._book = LimitBook(request.limits, request.names, self._book.stored)
+            self._book = LimitBook(request.limits, request.names, self._book.stored, request.entries)
         return self._book
 
     # The choice

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jobqueue import conf, foreign_json
 from jobqueue.clock import from_text
 from jobqueue.errors import InvalidOption, duration
-from jobqueue.handlers.options import NAME_LENGTH, Options, name
+from jobqueue.handlers.options import KEY_LENGTH, NAME_LENGTH, Options, name
 from jobqueue.handlers.payload import check_stored
 from jobqueue.ids import is_ulid
 from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Ending, Failure, Settlement
@@ -184,6 +184,8 @@ def _draft(given: Any, parent: Claim | Assignment) -> Draft:
     if type(draft.payload_version) is not int or not 1 <= draft.payload_version <= _NEWEST_VERSION:
         raise ValueError("payload_version")
     _json(draft.payload, "payload")
+    if draft.concurrency_key is not None:
+        _text(draft.concurrency_key, KEY_LENGTH)
     if draft.context is not None:
         _json(draft.context, "payload")
     return draft

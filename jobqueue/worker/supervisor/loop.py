@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import NEVER, SYSTEM
+from jobqueue.handlers.limits import declared
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.fingerprint import with_fingerprint
 from jobqueue.policy.settling import settled
@@ -35,6 +36,8 @@ class Loop:
         kinds = {name: registry.get(name) for name in registry.names}
         self._limits = {name: kind.timeout.total_seconds() for name, kind in kinds.items()}
         self._leases = {name: kind.lease for name, kind in kinds.items() if kind.lease}
+        #: The limits in code, the current names of types, and the entries of queues.
+        self._declared = declared(registry)
         self._looks: list[float] = [0.0]
         self._looked_at = 0.0
         self._failures = 0
@@ -95,12 +98,16 @@ class Loop:
 
     def _request(self, limit: int) -> ClaimRequest:
         options = self._context.options
+        limits, names, entries = self._declared
         return ClaimRequest(
             limit=limit,
             types=self._types,
             queues=options.queues,
             lease=timedelta(seconds=options.lease),
             leases=self._leases,
+            limits=limits,
+            names=names,
+            entries=entries,
         )
 
     def _cycle(self, offers: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
