@@ -12,12 +12,13 @@ from typing import Any
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption, NotEditable, duration
+from jobqueue.handlers.limits import declared_book
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.options import reason as check_reason
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.retry import Seconds
-from jobqueue.records import Amendment, Filter, Ground, Handled, Refusal, Scope, WorkerRequest
+from jobqueue.records import Amendment, Filter, Ground, Handled, Limit, Refusal, Scope, WorkerRequest
 from jobqueue.states import ACTIVE, JobStatus, Move, sources
 
 BATCH = 500
@@ -129,6 +130,32 @@ def resume(scope: Scope, name: str) -> bool:
     if was_paused:
         backend.wake_on_commit()
     return was_paused
+
+
+def set_limit(limit: Limit, reason: str = "", author: str = "") -> None:
+    """Store a limit that replaces the one in code, on every worker within a second.
+
+    Raises InvalidOption for a key that the code doesn't declare there, because no job would have a value for it.
+    """
+    check_name(limit.scope.value, limit.name)
+    check_reason("reason", reason)
+    declared = declared_book(registry)
+    known = {one.key for one in declared.of_target(limit.scope, limit.name)} - {""}
+    if limit.key and limit.key not in known:
+        has = f"those there are {', '.join(sorted(known))}" if known else "there is none there"
+        raise InvalidOption("key", f"must be declared in code, which stores its value with each job; {has}")
+    backend = backends.current()
+    backend.limits.set(limit, reason.strip(), author)
+    backend.wake_on_commit()
+
+
+def unset_limit(limit: Limit) -> bool:
+    """Delete a stored limit, so that the one in code applies again. Return whether there was one."""
+    backend = backends.current()
+    was_stored = backend.limits.unset(limit)
+    if was_stored:
+        backend.wake_on_commit()
+    return was_stored
 
 
 def ask_worker(owner: str, request: WorkerRequest | None) -> bool:

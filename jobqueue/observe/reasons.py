@@ -13,7 +13,7 @@ from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -71,6 +71,7 @@ class Scene:
     ahead: int
     cap: int = CAP
     relays_to: str | None = None
+    used_up: Sequence[LimitUse] = ()
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -94,7 +95,12 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
         case JobStatus.DEAD_LETTER:
             return [_dead(scene, wording)]
         case _:
-            found = [*_pauses(scene, wording), *_too_early(scene, wording), *_nobody(scene, wording)]
+            found = [
+                *_pauses(scene, wording),
+                *_too_early(scene, wording),
+                *_limits(scene, wording),
+                *_nobody(scene, wording),
+            ]
             return found or [_its_turn(scene, wording)]
 
 
@@ -183,6 +189,44 @@ def _moved_until(job: JobRecord) -> datetime | None:
         return None if job.unique_key is None or seconds is None else job.created_at + durations.read(seconds)
     except (ValueError, OverflowError):  # another program wrote it
         return None
+
+
+def _limits(scene: Scene, wording: Wording) -> list[Reason]:
+    """Say which limits are used up. They don't matter before the job is due."""
+    if scene.job.scheduled_at > scene.now:
+        return []
+    return [_rate(one, wording) if one.limit.per else _at_once(one, wording) for one in scene.used_up]
+
+
+def _at_once(use: LimitUse, wording: Wording) -> Reason:
+    about = {"used": wording.number(use.used), "number": wording.number(use.limit.number), **_target(use)}
+    if use.limit.key:
+        text = gettext("%(used)s of %(number)s jobs of the %(scope)s %(name)s with %(key)s %(value)s run now")
+    else:
+        text = gettext("%(used)s of %(number)s jobs of the %(scope)s %(name)s run now")
+    rest = ", …" if use.used > len(use.running) else ""
+    return Reason("limit_used_up", f"{text % about}: {', '.join(use.running)}{rest}.")
+
+
+def _rate(use: LimitUse, wording: Wording) -> Reason:
+    about = {"number": wording.number(use.limit.number), "per": f"{use.limit.per:g}", **_target(use)}
+    if use.limit.key:
+        text = gettext(
+            "The rate of %(number)s in %(per)s s of the %(scope)s %(name)s with %(key)s %(value)s is used up"
+        )
+    else:
+        text = gettext("The rate of %(number)s in %(per)s s of the %(scope)s %(name)s is used up")
+    wait = gettext("the next start is in %(wait)s s") % {"wait": f"{_seconds(use):.1f}"}
+    return Reason("rate_used_up", f"{text % about}; {wait}.")
+
+
+def _seconds(use: LimitUse) -> float:
+    return use.next_start.total_seconds() if use.next_start else 0.0
+
+
+def _target(use: LimitUse) -> dict[str, str]:
+    scope = gettext("queue") if use.limit.scope is Scope.QUEUE else gettext("type")
+    return {"scope": scope, "name": use.limit.name, "key": use.limit.key, "value": use.value}
 
 
 def _nobody(scene: Scene, wording: Wording) -> list[Reason]:

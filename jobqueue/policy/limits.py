@@ -75,6 +75,13 @@ class LimitBook:
         """Return whether the jobs of a type have limits in every queue."""
         return self.names.get(job_type, job_type) in self._types
 
+    def of_target(self, scope: Scope, name: str) -> list[Limit]:
+        """Return the limits of a type, or of a queue in itself."""
+        if scope is Scope.QUEUE:
+            return [one for one in self._in_force(name, "") if one.scope is scope]
+        current = self.names.get(name, name)
+        return [one for one in (*self.declared, *self.stored) if (one.scope, one.name) == (scope, current)]
+
     def of(self, queue: str, job_type: str) -> tuple[Limit, ...]:
         """Return the limits of a queue's jobs of a type."""
         found = self._found.get((queue, job_type))
@@ -104,21 +111,25 @@ class Allowances:
         self._book = book
         self._used: dict[Account, int] = {}
         self._frees_in: dict[Account, float] = {}
+        self._accounts: dict[tuple[str, str, str | None], list[tuple[Limit, Account]]] = {}
 
     def copy(self) -> Allowances:
         """Return allowances of which more can be used up."""
         made = Allowances(self._book)
-        made._used, made._frees_in = dict(self._used), self._frees_in
+        made._used, made._frees_in, made._accounts = dict(self._used), self._frees_in, self._accounts
         return made
 
     def accounts(self, queue: str, job_type: str, keys: str | None) -> list[tuple[Limit, Account]]:
         """Return the limits that apply to a job, each with the value of its key. Without a value, none applies."""
-        values = keys_of(keys)
-        return [
-            (one, (one.place, values[one.key] if one.key else ""))
-            for one in self._book.of(queue, job_type)
-            if not one.key or one.key in values
-        ]
+        found = self._accounts.get((queue, job_type, keys))
+        if found is None:
+            values = keys_of(keys)
+            found = self._accounts[queue, job_type, keys] = [
+                (one, (one.place, values[one.key] if one.key else ""))
+                for one in self._book.of(queue, job_type)
+                if not one.key or one.key in values
+            ]
+        return found
 
     def occupied(self, queue: str, job_type: str, keys: str | None, count: int) -> None:
         """Count running jobs."""
@@ -137,8 +148,9 @@ class Allowances:
 
     def left(self, queue: str, job_type: str, keys: str | None, most: int) -> int:
         """Return how many more jobs with these keys may start, up to ``most``."""
-        found = (limit.number - self._used.get(account, 0) for limit, account in self.accounts(queue, job_type, keys))
-        return max(0, min(most, *found, most))
+        for limit, account in self.accounts(queue, job_type, keys):
+            most = min(most, limit.number - self._used.get(account, 0))
+        return max(0, most)
 
     def take(self, one: Candidate) -> None:
         """Use up one of each of a job's limits."""

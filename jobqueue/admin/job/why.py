@@ -14,6 +14,7 @@ from jobqueue.admin.links import Links
 from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
+from jobqueue.observe.limits import used_up
 from jobqueue.observe.reasons import ITS_TURN, Reason, Scene, reasons
 from jobqueue.observe.terminal_safe import one_line
 from jobqueue.records import JobRecord
@@ -25,6 +26,7 @@ AHEAD_COUNTED = 1_000
 _LOOKED_AT = (
     *("type", "queue", "priority", "scheduled_at", "attempts", "max_retries", "fence", "created_at", "updated_at"),
     *("lease_owner", "lease_until", "started_at", "completed_at", "cancel_requested_at", "end_reason"),
+    "concurrency_key",
 )
 _NEED_A_WORKER = frozenset({"lease_expired", "no_worker", "queue_not_served", "type_not_served", "workers_stopping"})
 
@@ -51,15 +53,17 @@ def why(job: Job, now: datetime, links: Links) -> list[LinkedReason]:
 
 def _scene(job: Job, now: datetime) -> Scene:
     backend, status = current(), JobStatus(job.status)
+    record = _record(job)
     return Scene(
         now=now,
-        job=_record(job),
+        job=record,
         pauses=backend.operator.pauses() if status is JobStatus.QUEUED else (),
         workers=backend.workers.all() if status in ACTIVE else (),
         known_types=registry.names,
         relays_to=conf.get("RELAY_TO"),
         ahead=0,
         cap=AHEAD_COUNTED,
+        used_up=used_up(backend, record) if status is JobStatus.QUEUED else (),
     )
 
 

@@ -110,7 +110,7 @@ class LimitedClaims(ABC):
         """Return how many jobs of a group to read: none if its limits without keys are used up."""
         left = allowances.left(group.queue, group.type, None, request.limit)
         has_keys = any(limit.key for limit in book.of(group.queue, group.type))
-        return max(4 * request.limit, _LEAST_READ) if left and has_keys else left
+        return max(2 * request.limit, _LEAST_READ) if left and has_keys else left
 
     @staticmethod
     def _is_stuck(found: Sequence[Candidate], allowances: Allowances, most: int, book: LimitBook) -> bool:

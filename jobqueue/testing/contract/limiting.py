@@ -230,11 +230,11 @@ class LimitContract(Contract):
     # Races
 
     def test_race_claim_claim_at_once(self, backend: Backend) -> None:
-        put_all(backend, *(draft() for _ in range(4)))
+        put_all(backend, draft(), draft(queue="mail"))
         assert len(self._both(backend, at_once(1))) == 1
 
     def test_race_claim_claim_rate(self, backend: Backend) -> None:
-        put_all(backend, *(draft() for _ in range(4)))
+        put_all(backend, draft(), draft(queue="mail"))
         assert len(self._both(backend, rate(1, per=60.0))) == 1
 
     def test_race_claim_claim_of_one_key(self, backend: Backend) -> None:
@@ -255,10 +255,10 @@ class LimitContract(Contract):
 
     @staticmethod
     def _both(backend: Backend, limit: Limit) -> list[Claim]:
-        """Claim in two transactions at once: first one job of the default queue, then all."""
+        """Claim in two transactions at once: first a job of one queue, then one of another."""
         mine, yours = overlapping(
             backend,
             lambda: take(backend, 1, limits=(limit,), queues=frozenset({"default"})),
-            lambda: take(backend, 10, "you", limits=(limit,)),
+            lambda: take(backend, 1, "you", limits=(limit,), queues=frozenset({"mail"})),
         )
         return [*mine, *yours]
