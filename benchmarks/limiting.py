@@ -151,5 +151,5 @@ def _prepare(site: Site, case: Case) -> None:
 
 
 def _run(site: Site, statement: str) -> None:
-    with connections[site.backend.alias].cursor() as cursor:
+    with connections["default"].cursor() as cursor:
         cursor.execute(statement)

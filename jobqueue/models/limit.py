@@ -40,7 +40,7 @@ class StoredLimit(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_scope_display()} {self.name}: {self.number}"
+        return f"{self.scope} {self.name}: {self.number}"
 
 
 class Start(models.Model):

@@ -86,7 +86,7 @@ class Rate(DeclaredLimit):
 
 
 def checked(option: str, given: object) -> tuple[DeclaredLimit, ...]:
-    """Return declared limits. Raise InvalidOption for other values, and for two limits of which one replaces the other."""
+    """Return declared limits. Raise InvalidOption for other values, and for two that differ only in the number."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
         raise InvalidOption(option, f"must be a list of Concurrency and Rate, got {given!r}")
     limits = tuple(given)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from jobqueue import foreign_json
@@ -243,16 +244,11 @@ def uses(
         if place in limits
     ]
     for place, value, count, frees in starts:
-        if limit := limits.get(place):
-            wait = frees if count >= limit.number else None
-            found.append(LimitUse(limit, value, count, next_start=wait))
+        if place in limits:
+            wait = frees if count >= limits[place].number else None
+            found.append(LimitUse(limits[place], value, count, next_start=wait))
     used = {one.limit.place for one in found}
     found += [LimitUse(limit, "", 0) for place, limit in limits.items() if place not in used and not limit.key]
-    found.sort(key=lambda one: (one.limit.place, -one.used, one.value))
-    by_place: dict[str, int] = {}
-    kept = []
-    for one in found:
-        by_place[one.limit.place] = by_place.get(one.limit.place, 0) + 1
-        if by_place[one.limit.place] <= most:
-            kept.append(one)
-    return kept
+    found.sort(key=lambda use: (use.limit.place, -use.used, use.value))
+    by_place = groupby(found, key=lambda use: use.limit.place)
+    return [use for _place, several in by_place for use in islice(several, most)]

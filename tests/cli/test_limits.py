@@ -20,7 +20,11 @@ def test_limits_are_set_listed_and_unset(run, queue):
     mail, welcome = run("limits", "--json").json["limits"]
     assert (mail["limit"]["name"], mail["limit"]["number"], mail["limit"]["per"]) == ("mail", 100, 60.0)
     assert (welcome["limit"]["number"], welcome["in_code"]) == (2, None)
-    assert run("limits", "list", "--type", "send_welcome").out.splitlines()[1].startswith("type\tsend_welcome\t-\t2 at once")
+    assert (
+        run("limits", "list", "--type", "send_welcome")
+        .out.splitlines()[1]
+        .startswith("type\tsend_welcome\t-\t2 at once")
+    )
     assert run("limits", "unset", "--type", "send_welcome", "--concurrency", "--json").json["changed"]
     assert "nothing was changed" in run("limits", "unset", "--type", "send_welcome", "--concurrency").err
     assert run("limits", "unset", "--queue", "mail", "--rate", "--per", "60").code == 0
@@ -51,7 +55,9 @@ def test_why_names_the_limits_that_are_used_up(run, queue):
     said = run("why", waiting, "--json").json["reasons"]
     assert [one["code"] for one in said][:2] == ["limit_used_up", "rate_used_up"]
     assert said[0]["text"] == f"1 of 1 jobs of the type send_welcome run now: {running}."
-    assert said[1]["text"].startswith("The rate of 1 in 600 s of the type send_welcome is used up; the next start is in ")
+    assert said[1]["text"].startswith(
+        "The rate of 1 in 600 s of the type send_welcome is used up; the next start is in "
+    )
     later = put(queue, "send_welcome", delay=timedelta(hours=1))
     assert "limit_used_up" not in [one["code"] for one in run("why", later, "--json").json["reasons"]]
 

@@ -27,6 +27,7 @@ from jobqueue.records import Again, Alone, Dead, Draft, Later, Scope, Stopped
 from jobqueue.states import MOVES
 from jobqueue.testing import VirtualClock
 from jobqueue.testing.contract.harness import failing, take
+from jobqueue.testing.contract.limiting import at_once, rate
 from tests.conftest import TABLES, make_sql_backend
 from tests.contract.lengths import ASKED, length
 
@@ -35,6 +36,14 @@ TYPES = st.sampled_from(["resize", "greet", "rare", "unheard_of"])
 QUEUES = st.sampled_from(["default", "mail"])
 SECONDS = st.integers(0, 90).map(lambda count: timedelta(seconds=count))
 OWNERS = st.sampled_from(["a", "b"])
+LIMITS = [
+    at_once(1),
+    at_once(1, key="tenant"),
+    at_once(2, name="mail", scope=Scope.QUEUE),
+    at_once(3, name="*", scope=Scope.QUEUE),
+    rate(2, per=30.0, name="greet"),
+    rate(1, per=30.0, key="tenant", name="mail", scope=Scope.QUEUE),
+]
 DECISIONS = st.one_of(
     SECONDS.map(Again), SECONDS.map(Later), st.just(Alone()), st.just(Dead("given up")), st.just(Stopped("cancelled"))
 )
@@ -81,8 +90,9 @@ class Machine(RuleBasedStateMachine):
         expires=st.none() | SECONDS,
         tries=st.integers(1, 3),
         key=st.sampled_from([None, None, ("idempotency_key", "a"), ("unique_key", "a"), ("unique_key", "b")]),
+        limit_keys=st.sampled_from([None, '{"tenant":"a"}', '{"tenant":"b"}', "{}"]),
     )
-    def enqueue(self, kind, queue, priority, delay, expires, tries, key):
+    def enqueue(self, kind, queue, priority, delay, expires, tries, key, limit_keys):
         draft = Draft(
             id=new_id(),
             type=kind,
@@ -92,6 +102,7 @@ class Machine(RuleBasedStateMachine):
             delay=delay,
             expires_at=None if expires is None else self.clock.now() + expires,
             max_retries=tries,
+            concurrency_key=limit_keys,
             **(dict([key]) if key else {}),
         )
 
@@ -134,11 +145,18 @@ class Machine(RuleBasedStateMachine):
         self.ids.append(draft.id)
         return draft.id
 
-    @rule(target=claims, owner=OWNERS, limit=st.integers(1, 4), queues=st.none() | st.frozensets(QUEUES, min_size=1))
-    def claim(self, owner, limit, queues):
+    @rule(
+        target=claims,
+        owner=OWNERS,
+        limit=st.integers(1, 4),
+        queues=st.none() | st.frozensets(QUEUES, min_size=1),
+        limits=st.lists(st.sampled_from(LIMITS), max_size=3, unique=True).map(tuple),
+    )
+    def claim(self, owner, limit, queues, limits):
         taken = self.both(
             lambda backend: [
-                claim._replace(payload="", context=None) for claim in take(backend, limit, owner, queues=queues)
+                claim._replace(payload="", context=None)
+                for claim in take(backend, limit, owner, queues=queues, limits=limits)
             ]
         )
         assert all(claim.scheduled_at <= self.clock.now() for claim in taken)

@@ -1,7 +1,7 @@
 """A process that claims jobs under limits, and says on its standard output what ran when. It is meant to be killed.
 
-The ledger is outside the database. A line says "+" after a claim and "-" before its settlement, so that the time between
-is never longer than the claim was held.
+The ledger is outside the database. A line says "+" after a claim and "-" before its settlement, so that the time
+between is never longer than the claim was held.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from datetime import timedelta
 import django
 from django.conf import settings
 
+from jobqueue.clock import SYSTEM
+
 LEASE = timedelta(seconds=1)
 
 
 def tell(sign: str, job_id: str, key: str | None) -> None:
     """Write a line of the ledger at once, so that a kill loses nothing."""
-    os.write(1, f"{sign} {job_id} {time.monotonic():.6f} {key or '-'}\n".encode())
+    os.write(1, f"{sign} {job_id} {SYSTEM.monotonic():.6f} {key or '-'}\n".encode())
 
 
 def run(given: dict) -> None:
@@ -39,7 +41,9 @@ def run(given: dict) -> None:
     owner = f"host:{os.getpid()}"
     held, swept = [], 0.0
     while True:
-        request = ClaimRequest(limit=given["slots"] - len(held), types=frozenset({"resize"}), lease=LEASE, limits=limits)
+        request = ClaimRequest(
+            limit=given["slots"] - len(held), types=frozenset({"resize"}), lease=LEASE, limits=limits
+        )
         done = held if given["hold"] == 0 else held[: len(held) // 2 + 1]
         for claim in done:
             tell("-", claim.id, claim.tenant)
@@ -49,8 +53,8 @@ def run(given: dict) -> None:
             tell("+", claim.id, claim.tenant)
         wait = 1.0 if cycle.next_due is None else cycle.next_due.total_seconds()
         time.sleep(min(given["hold"] if cycle.claims or held else wait, 0.05))
-        if time.monotonic() - swept > 0.5:
-            swept = time.monotonic()
+        if SYSTEM.monotonic() - swept > 0.5:
+            swept = SYSTEM.monotonic()
             backend.sweep(settle_overdue)
 
 

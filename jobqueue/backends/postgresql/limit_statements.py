@@ -75,8 +75,8 @@ SELECT w.place, w.key, s.count, s.frees_in FROM json_to_recordset(%(accounts)s::
 # Later than the claim, whose jobs have started: so the window ends too late rather than too early.
 ADD_STARTS = """
 INSERT INTO job_queue_start (place, key, count, ends_at)
-SELECT place, key, count, @now + per * interval '1 second'
-  FROM json_to_recordset(%(starts)s::json) AS r(place text, key text, count integer, per float8)
+SELECT place, key, number, @now + per * interval '1 second'
+  FROM json_to_recordset(%(starts)s::json) AS r(place text, key text, number integer, per float8)
 RETURNING id
 """
 PRUNE = """

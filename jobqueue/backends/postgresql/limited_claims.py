@@ -6,12 +6,12 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from jobqueue.backends.limits import Limits
 from jobqueue.backends.postgresql import limit_statements as statements
 from jobqueue.backends.postgresql import values
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.limited_claims import LimitedClaims, Start, limited_types
-from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits import Account, Candidate, LimitBook
 from jobqueue.records import ClaimRequest
@@ -22,7 +22,7 @@ class PostgresLimitedClaims(LimitedClaims):
 
     _session: PostgresSession
 
-    def __init__(self, limits: SqlLimits, session: PostgresSession) -> None:
+    def __init__(self, limits: Limits, session: PostgresSession) -> None:
         super().__init__(limits, session)
         self._found: list[Group] = []
         self._walk_at = 0.0

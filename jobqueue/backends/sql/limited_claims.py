@@ -1,8 +1,8 @@
 """The choice of jobs under limits, within the transaction of a claim.
 
 What a limit has left is derived from the running rows, in the same transaction that claims. Nothing counts beside the
-rows, so nothing can leak. No two workers decide about one limit at once: SQLite has one writer, and on Postgres a worker
-that doesn't get the limit's lock leaves its jobs alone for a moment.
+rows, so nothing can leak. No two workers decide about one limit at once: SQLite has one writer, and on Postgres a
+worker that doesn't get the limit's lock leaves its jobs alone for a moment.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from jobqueue.backends.limits import MAX_AGE
+from jobqueue.backends.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.crowd import Group
-from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of
@@ -37,14 +36,14 @@ class Start(NamedTuple):
 
     place: str
     key: str
-    count: int
+    number: int
     per: float
 
 
 class LimitedClaims(ABC):
     """Chooses the jobs under limits that a claim takes, and records their starts."""
 
-    def __init__(self, limits: SqlLimits, session: Session) -> None:
+    def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
         self._book = LimitBook()
@@ -160,7 +159,7 @@ class LimitedClaims(ABC):
             for limit in book.of(claim.queue, claim.type):
                 if limit.kind is LimitKind.RATE and (not limit.key or limit.key in values):
                     key = values[limit.key] if limit.key else ""
-                    count = starts[limit.place, key].count if (limit.place, key) in starts else 0
+                    count = starts[limit.place, key].number if (limit.place, key) in starts else 0
                     starts[limit.place, key] = Start(limit.place, key, count + 1, limit.per)
         if starts:
             self.add_starts(list(starts.values()))

@@ -1,4 +1,4 @@
-"""The choice of jobs under limits on SQLite. The claim's transaction holds the only write lock, so nothing is locked."""
+"""The choice of jobs under limits on SQLite, where the claim's transaction holds the only write lock."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SqliteLimitedClaims(LimitedClaims):
         with self._session.driver() as driver:
             driver.executemany(
                 ADD_START,
-                [(one.place, one.key, one.count, to_text(now + timedelta(seconds=one.per))) for one in starts],
+                [(one.place, one.key, one.number, to_text(now + timedelta(seconds=one.per))) for one in starts],
             )
 
     def prune_starts(self) -> None:
