@@ -139,7 +139,7 @@ def set_limit(limit: Limit, reason: str = "", author: str = "") -> None:
     """
     check_name(limit.scope.value, limit.name)
     check_reason("reason", reason)
-    declared = declared_book(registry)
+    limit, declared = _under_current_name(limit), declared_book(registry)
     known = {one.key for one in declared.of_target(limit.scope, limit.name)} - {""}
     if limit.key and limit.key not in known:
         has = f"those there are {', '.join(sorted(known))}" if known else "there is none there"
@@ -149,10 +149,16 @@ def set_limit(limit: Limit, reason: str = "", author: str = "") -> None:
     backend.wake_on_commit()
 
 
+def _under_current_name(limit: Limit) -> Limit:
+    """Return a limit of a type by its current name, if it is given by an alias."""
+    is_known = limit.scope is Scope.TYPE and limit.name in registry.names
+    return replace(limit, name=registry.get(limit.name).name) if is_known else limit
+
+
 def unset_limit(limit: Limit) -> bool:
     """Delete a stored limit, so that the one in code applies again. Return whether there was one."""
     backend = backends.current()
-    was_stored = backend.limits.unset(limit)
+    was_stored = backend.limits.unset(_under_current_name(limit))
     if was_stored:
         backend.wake_on_commit()
     return was_stored

@@ -101,7 +101,7 @@ def declared(kinds: Iterable[JobType]) -> tuple[tuple[Limit, ...], Mapping[str, 
     entries = conf.get("QUEUES")
     of_queues = [(name, one) for name in entries for one in options_of(name, {name: entries[name]}).limits]
     limits += [one.of(Scope.QUEUE, name) for name, one in of_queues]
-    names = {alias: kind.name for kind in kinds for alias in kind.aliases if kind.limits}
+    names = {alias: kind.name for kind in kinds for alias in kind.aliases}
     return tuple(limits), names, tuple(entries) if of_queues else ()
 
 

@@ -193,7 +193,7 @@ class PostgresBackend(SqlBackend):
     def _walk(self, request: ClaimRequest, book: LimitBook) -> None:
         """Find all groups. This takes long if another program has made very many."""
         given = {"most": WALKED_AT_ONCE + 1, "limited_queues": values.like(book.queue_patterns)}
-        statement = statements.without_queues(statements.WALK, unlimited=bool(book.queue_patterns))
+        statement = statements.WALK.replace("@unlimited", statements.UNLIMITED if book.queue_patterns else "")
         rows = self.session.run(statement, given | values.of_request(request))
         count, wanted = rows[0][:2]
         due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))

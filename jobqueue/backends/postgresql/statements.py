@@ -292,7 +292,7 @@ def cycle_statement(
         first = FIRST_FROM_FLOORS if floors else FIRST
     if chosen:
         first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED") + WITH_CHOSEN
-    first = without_queues(first.replace("@sparing", SPARING if sparing else ""), unlimited=unlimited)
+    first = first.replace("@sparing", SPARING if sparing else "").replace("@unlimited", UNLIMITED if unlimited else "")
     steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]
     if completing:
@@ -301,11 +301,6 @@ def cycle_statement(
         steps.append(f"settled AS ({complete})")
         answers.insert(0, _RETURN_SETTLED)
     return f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(answers)}"
-
-
-def without_queues(statement: str, *, unlimited: bool) -> str:
-    """Return a statement that looks for jobs in all queues, or only in those without limits of their own."""
-    return statement.replace("@unlimited", UNLIMITED if unlimited else "")
 
 
 #: The settings of a planner that prefers to read an index in its order. What it avoids counts as so expensive that it
