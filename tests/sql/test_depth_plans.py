@@ -13,22 +13,8 @@ from jobqueue.observe.health.flow import FLOOD_FOR
 from jobqueue.policy.stretches import begin_of
 from jobqueue.testing.contract.harness import draft, put_all
 from tests.conftest import make_sql_backend
-from tests.sql.test_plans import (
-    FAR_AHEAD,
-    FEW,
-    MANY,
-    RUNNING,
-    Explained,
-    Steps,
-    all_visible,
-    analyse,
-    blocks,
-    costlier,
-    fill,
-    most_rows,
-    undone,
-    walks,
-)
+from tests.sql.looks import plans, same_on_postgres, same_on_sqlite
+from tests.sql.test_plans import FAR_AHEAD, RUNNING, all_visible, analyse, fill, most_rows, walks
 
 CAP = 100
 #: What is due and what is not are counted apart, each with one more than the cap; and a probe a priority besides.
@@ -86,48 +72,17 @@ def look(backend, measured):
     assert all(one.queued <= CAP for one in found)
 
 
-def steps():
-    backend = make_sql_backend("default", None)
-    with undone("default"):
-        found = Steps(connections["default"])
-        look(backend, found)
-    return found
-
-
 @pytest.mark.sqlite
 @each_crowd
 def test_a_look_on_sqlite_costs_the_same_among_fifty_times_as_many(fresh, crowd):
-    fresh("default")
-    crowd("default", FEW)
-    few = steps()
-    fresh("default")
-    crowd("default", MANY)
-    assert costlier(steps(), few, one_pass=0) == {}
-    analyse("default")
-    assert costlier(steps(), few, one_pass=0) == {}
-
-
-def plans():
-    backend = make_sql_backend("postgres", None)
-    explained = Explained("postgres")
-    with undone("postgres"):
-        look(backend, explained)
-    return [one for one in explained.plans if "job_queue_pause" not in one[1] and "pg_class" not in one[1]]
+    same_on_sqlite(fresh, crowd, look)
 
 
 @pytest.mark.postgres
 @each_crowd
 def test_a_look_on_postgres_costs_the_same_among_fifty_times_as_many(fresh, crowd):
-    fresh("postgres")
-    crowd("postgres", FEW)
-    few = blocks(plans())
-    fresh("postgres")
-    crowd("postgres", MANY)
-    for prepare in (lambda: None, lambda: analyse("postgres")):
-        prepare()
-        found = plans()
+    for found in same_on_postgres(fresh, crowd, look):
         assert len(found) == 6  # which there are, what waits and what runs, for their values and for any
-        assert costlier(blocks(found), few, one_pass=0) == {}
         assert most_rows(found) < MOST_ROWS
         assert walks(found) == set()
 
@@ -138,7 +93,7 @@ def test_postgres_looks_for_few_jobs_of_many_kinds_in_the_index_of_their_kind(fr
     many_queues_of_few_jobs("postgres", 120_000)
     for prepare in (lambda: None, lambda: analyse("postgres")):
         prepare()
-        told = str(plans())
+        told = str(plans(look))
         assert "'job_queue_ready_type'" in told
         assert "'job_queue_ready'" not in told
 

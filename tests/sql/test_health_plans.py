@@ -9,17 +9,15 @@ import pytest
 from django.db import connections
 
 from tests.conftest import make_sql_backend
+from tests.sql.looks import same_on_postgres, same_on_sqlite
 from tests.sql.test_plans import (
     FAR_AHEAD,
-    FEW,
     LONG_AGO,
     MANY,
     RUNNING,
     Explained,
     Steps,
     analyse,
-    blocks,
-    costlier,
     fill,
     undone,
     walks,
@@ -70,47 +68,16 @@ def look(backend, measured):
         assert sum(backend.health.tenants("default", "resize").values()) <= SAMPLE
 
 
-def steps():
-    backend = make_sql_backend("default", None)
-    with undone("default"):
-        found = Steps(connections["default"])
-        look(backend, found)
-    return found
-
-
 @pytest.mark.sqlite
 @each_crowd
 def test_a_look_on_sqlite_costs_the_same_among_fifty_times_as_many(fresh, crowd):
-    fresh("default")
-    crowd("default", FEW)
-    few = steps()
-    fresh("default")
-    crowd("default", MANY)
-    assert costlier(steps(), few, one_pass=0) == {}
-    analyse("default")
-    assert costlier(steps(), few, one_pass=0) == {}
-
-
-def plans():
-    backend = make_sql_backend("postgres", None)
-    explained = Explained("postgres")
-    with undone("postgres"):
-        look(backend, explained)
-    return [one for one in explained.plans if "pg_class" not in one[1]]
+    same_on_sqlite(fresh, crowd, look)
 
 
 @pytest.mark.postgres
 @each_crowd
 def test_a_look_on_postgres_costs_the_same_among_fifty_times_as_many(fresh, crowd):
-    fresh("postgres")
-    crowd("postgres", FEW)
-    few = blocks(plans())
-    fresh("postgres")
-    crowd("postgres", MANY)
-    for prepare in (lambda: None, lambda: analyse("postgres")):
-        prepare()
-        found = plans()
-        assert costlier(blocks(found), few + DEEPER, one_pass=0) == {}
+    for found in same_on_postgres(fresh, crowd, look, deeper=DEEPER):
         assert walks(found, few=SAMPLE) == set()
 
 
