@@ -49,8 +49,8 @@ def confirm(order: Order, instruction: Instruction, title: str) -> bool:
 def stop(order_id: str, user_id: Any, user_name: str) -> bool:
     """Stop an order. A batch that has begun is finished first. Return ``False`` if the order has ended."""
     with together(), backends.current().atomic_attempt():
-        order = orders().select_for_update().get(pk=order_id)
-        if order.state not in OPEN:
+        order = orders().select_for_update().filter(pk=order_id).first()
+        if order is None or order.state not in OPEN:
             return False
         close(order, OrderState.STOPPED, gettext("Stopped by %(name)s.") % {"name": user_name})
         if order.job_id:

@@ -26,8 +26,10 @@ from jobqueue.states import JobStatus
 
 #: How many jobs one step looks at, and how many ids one row keeps.
 STRIDE, PART = 20_000, 5_000
-#: How long a question can be answered, and how many old ones a new one removes.
-ANSWERABLE, REMOVED = timedelta(days=1), 100
+#: How long a question can be answered, and how many open questions a user may have: a new one replaces the oldest.
+ANSWERABLE, OPEN_QUESTIONS = timedelta(days=1), 20
+#: How many old questions a new one removes.
+REMOVED = 100
 
 
 def orders() -> QuerySet[Order]:
@@ -84,18 +86,20 @@ def ask_for(instruction: Instruction, rows: Mapping[str, str], gone: Sequence[st
     return order
 
 
-def collect(order: Order, seconds: float) -> Order:
+def collect(order: Order, seconds: float) -> Order | None:
     """Collect ids until all are known or the time is over, at least one step of them. Return the order as it is then.
 
-    The number is exact once ``counted_at`` is set. Of two callers at once, one counts for nothing.
+    The number is exact once ``counted_at`` is set. Of two callers at once, one counts for nothing. Return ``None`` if
+    the order was removed meanwhile.
     """
     limit = SYSTEM.monotonic() + seconds
-    while order.state == OrderState.ASKED and order.counted_at is None:
-        _step(order)
-        order = orders().get(pk=order.pk)
+    found: Order | None = order
+    while found is not None and found.state == OrderState.ASKED and found.counted_at is None:
+        _step(found)
+        found = orders().filter(pk=order.pk).first()
         if SYSTEM.monotonic() > limit:
             break
-    return order
+    return found
 
 
 def _stored(
@@ -115,11 +119,27 @@ def _stored(
         asked_at=now,
     )
     with backends.current().atomic_attempt():
-        old = list(orders().filter(state=OrderState.ASKED, asked_at__lt=now - ANSWERABLE).values_list("pk", flat=True))
-        OrderPart.objects.using(conf.get("DATABASE")).filter(order__in=old[:REMOVED]).delete()
-        orders().filter(pk__in=old[:REMOVED]).delete()
+        _remove_old_questions(order)
         order.save(using=conf.get("DATABASE"), force_insert=True)
     return order
+
+
+def _remove_old_questions(new: Order) -> None:
+    """Remove questions that can no longer be answered, and those that make room for a user's new one.
+
+    A question may be stored for a GET, so their number must not grow with the number of requests.
+    """
+    asked = orders().filter(state=OrderState.ASKED)
+    old = asked.filter(asked_at__lt=new.asked_at - ANSWERABLE).order_by("asked_at")
+    mine = asked.filter(user_id=new.user_id).order_by("-asked_at", "-pk")
+    ids = [
+        *old.values_list("pk", flat=True)[:REMOVED],
+        *mine.values_list("pk", flat=True)[OPEN_QUESTIONS - 1 :][:REMOVED],
+    ]
+    # Only while nobody has confirmed them. The row's lock keeps it so, and without the order, no count adds parts.
+    gone = list(asked.filter(pk__in=ids).select_for_update().values_list("pk", flat=True))
+    OrderPart.objects.using(conf.get("DATABASE")).filter(order__in=gone).delete()
+    orders().filter(pk__in=gone).delete()
 
 
 def _step(order: Order) -> None:

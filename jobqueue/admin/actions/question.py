@@ -47,18 +47,22 @@ class Question:
             raise PermissionDenied
         order = self.found
         if order is None or not is_readable(order):
-            messages.info(self.request, gettext("This question can no longer be answered. Choose the jobs again."))
-            return HttpResponseRedirect(self.of._address("changelist"))
+            return self._unanswerable()
         if not VERBS[order.verb].is_allowed(self.request):
             raise PermissionDenied
         if order.state != OrderState.ASKED:
             messages.info(self.request, gettext("You have answered this question already."))
             return HttpResponseRedirect(self._order_address(order))
         try:
-            return self._of(collect(order, COUNTING))
+            counted_so_far = collect(order, COUNTING)
+            return self._unanswerable() if counted_so_far is None else self._of(counted_so_far)
         except JobQueueError as error:
             messages.error(self.request, error_told(error))
             return HttpResponseRedirect(self._back(order))
+
+    def _unanswerable(self) -> HttpResponse:
+        messages.info(self.request, gettext("This question can no longer be answered. Choose the jobs again."))
+        return HttpResponseRedirect(self.of._address("changelist"))
 
     def _of(self, order: Order) -> HttpResponse:
         if order.counted_at is None:

@@ -252,6 +252,29 @@ def test_old_questions_are_removed(queue, operator, job_in):
     assert orders(queue).count() == OrderPart.objects.using(queue.alias).count() == 1
 
 
+def test_questions_of_a_user_are_bounded_and_no_order_is_removed(queue, operator, sign_in, job_in, monkeypatch):
+    monkeypatch.setattr(selection, "OPEN_QUESTIONS", 3)
+    job_id = job_in("dead_letter")
+    operator.agree(operator.act("retry", job_id))
+    of_another = sign_in(is_superuser=True).everything("retry", q="status:dead_letter").context["address"]
+    first, *others = [operator.everything("cancel", q="status:queued").context["address"] for _ in range(5)]
+    assert sorted(orders(queue).values_list("state", flat=True)) == ["asked"] * 4 + ["done"]
+    assert orders(queue).filter(state="asked", pk=of_another.rstrip("/").rpartition("/")[2]).exists()
+    assert told(operator.client.get(first, follow=True))[0].startswith("This question can no longer be answered")
+    assert operator.client.get(others[-1]).context["affected"].total == 1
+
+
+def test_a_question_that_is_removed_while_it_counts_is_told(queue, operator, monkeypatch):
+    put_all(queue, draft())
+
+    def step(order):
+        orders(queue).filter(pk=order.pk).delete()
+
+    monkeypatch.setattr(selection, "_step", step)
+    answer = operator.client.get(reverse("admin:jobqueue_job_everything_cancel"), {"q": "status:queued"}, follow=True)
+    assert told(answer) == ["This question can no longer be answered. Choose the jobs again."]
+
+
 def test_a_large_purge_takes_the_number_typed_in(queue, operator, monkeypatch):
     monkeypatch.setattr("jobqueue.admin.actions.forms.TYPED_ABOVE", 2)
     put_all(queue, *(draft() for _ in range(3)))
