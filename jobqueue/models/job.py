@@ -24,6 +24,7 @@ from jobqueue.models.fields import (
     SmallCountField,
     WordsField,
 )
+from jobqueue.models.search_index import SearchIndex
 from jobqueue.states import ACTIVE, JobStatus
 
 STATUS_LABELS = [
@@ -169,10 +170,8 @@ class Job(models.Model):
                 name="job_queue_dead",
             ),
             # Searches of dead letters, the newest first. With the columns of most filters, so that only matches are
-            # read. None of them may be long: Postgres refuses rows with index entries of more than 2,704 bytes.
-            models.Index(
-                fields=_SEARCHED, condition=Q(status=JobStatus.DEAD_LETTER.value), name="job_queue_dead_order"
-            ),
+            # read. On Postgres none of them may be long: it refuses entries of more than 2,704 bytes.
+            SearchIndex(fields=_SEARCHED, condition=Q(status=JobStatus.DEAD_LETTER.value), name="job_queue_dead_order"),
             # Dead letters by error and time.
             models.Index(
                 fields=["error_fingerprint", "completed_at", "id"],
@@ -185,7 +184,12 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.FAILED.value),
                 name="job_queue_failed",
             ),
-            models.Index(fields=_SEARCHED, condition=Q(status=JobStatus.FAILED.value), name="job_queue_failed_order"),
+            SearchIndex(fields=_SEARCHED, condition=Q(status=JobStatus.FAILED.value), name="job_queue_failed_order"),
+            models.Index(
+                fields=["error_fingerprint", "completed_at", "id"],
+                condition=Q(status=JobStatus.FAILED.value),
+                name="job_queue_failed_error",
+            ),
             models.Index(
                 fields=["expires_at"], condition=_QUEUED & Q(expires_at__isnull=False), name="job_queue_expiring"
             ),

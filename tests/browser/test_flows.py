@@ -248,6 +248,36 @@ def test_jobs_are_found_by_words_that_the_box_offers_and_explains(tab, queue, de
     tab.sees("0 results")
 
 
+def test_a_slash_leads_to_the_search_box_unless_one_types(tab, dead):
+    dead(pick, {"parcel": 7})
+    tab.open(f"{address('job_changelist')}?q=type:pick")
+    tab.ask("document.activeElement.blur()")
+    tab.strike("/")
+    tab.has_focus("#searchbar")
+    tab.strike("End")
+    tab.strike("/")
+    assert tab.ask("document.getElementById('searchbar').value") == "type:pick/"
+    tab.fill("Save this search as", "")
+    tab.type_into("Save this search as", "7/8")
+    assert tab.ask("document.querySelector('.jq-saved [name=name]').value") == "7/8"
+
+
+def test_a_search_is_saved_used_and_deleted(tab, dead):
+    (job_id,) = dead(pick, {"parcel": 7})
+    keep.enqueue(1)
+    tab.open(f"{address('job_changelist')}?q=type:pick")
+    tab.fill("Save this search as", "Parcels of a day")
+    tab.press("Save")
+    tab.sees("The search “Parcels of a day” is saved.", "body")
+    tab.open(address("job_changelist"))
+    tab.sees_count("#result_list tbody tr", 2)
+    tab.follow("Parcels of a day")
+    tab.sees_count("#result_list tbody tr", 1)
+    tab.sees(job_id, "#result_list")
+    tab.press("Delete the saved search “Parcels of a day”")
+    tab.sees_count(".jq-saved li", 0)
+
+
 # Queues
 
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from jobqueue.backends.sql.search import plan, walk
+from jobqueue.backends.sql.search import plan, texts, walk
 from jobqueue.clock import SYSTEM
-from jobqueue.models import Job
+from jobqueue.models import Attempt, Job
 from jobqueue.records import Filter, Range
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import draft
@@ -155,14 +155,71 @@ def test_a_search_that_goes_on_finds_everything_once(queue, stored, monkeypatch,
     assert _all(queue, wanted, cap) == queue.jobs.find_ids(wanted, 1_000)[::-1]
 
 
-def test_a_search_for_an_error_reads_a_part_and_says_how_far_it_goes(queue, stored, monkeypatch):
+def test_a_search_for_a_payload_reads_a_part_and_says_how_far_it_goes(queue, stored, monkeypatch):
     monkeypatch.setattr(walk, "WALKED", 6)
-    rows = stored(9, status="dead_letter", error="on fire")
+    rows = stored(9, status="dead_letter", payload={"at": "fire"})
     stored(30)
-    found = queue.jobs.search(Filter(statuses=DEAD, error="FIRE"), 100)
+    found = queue.jobs.search(Filter(statuses=DEAD, payload=(("at", "fire"),)), 100)
     assert found[:] == [row.pk for row in rows[:6]]
     assert (found.is_part, found.searched, found.rest_before) == (True, 6, rows[5].pk)
     assert found.back_to == rows[5].created_at
+
+
+@pytest.fixture
+def failed(queue, stored, monkeypatch):
+    """Jobs that failed with an error of one class, among more of another, with bounds that a walk would meet."""
+    monkeypatch.setattr(walk, "WALKED", 6)
+    monkeypatch.setattr(texts, "SCATTERED", 10)
+
+    def store(status, count=9):
+        rows = []
+        for number, name in ((30, "KeyError"), (count, "ReadTimeout"), (30, "KeyError")):
+            about = {"error": f"Größe 5%_ of '{name[:3]}-7'", "error_fingerprint": name, "fence": 2}
+            rows.append(stored(number, status=status, tenant="acme", completed_at=SYSTEM.now(), **about))
+            past = [{"job_id": row.pk, "fence": fence} for row in rows[-1] for fence in (1, 2)]
+            told = {"attempt": 1, "ending": "failed", "ended_at": SYSTEM.now()}
+            history = [Attempt(error_class=name if one["fence"] == 2 else "OSError", **one, **told) for one in past]
+            Attempt.objects.using(queue.alias).bulk_create(history)
+        return rows[1]
+
+    return store
+
+
+@pytest.mark.parametrize("count", [9, 12])
+@pytest.mark.parametrize("status", [JobStatus.DEAD_LETTER, JobStatus.FAILED])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"error": "'rea-7'"},
+        {"error": "5%_ OF 'REA"},
+        {"error": "größe 5%_ of 'rea"},
+        {"error": "dtime"},
+        {"error_class": "timeOUT"},
+        {"error_class": "timeout", "error": "größe"},
+        {"error": "rea-", "tenant": "acme", "excluded": (Filter(types=frozenset({"other"})),)},
+    ],
+)
+def test_any_number_of_errors_is_searched_completely(queue, failed, status, wanted, count):
+    ids = [row.pk for row in failed(status.value, count)]
+    if queue.alias == "default":  # whose LIKE ignores the case of ASCII alone
+        wanted = {name: text.replace("größe", "Größe") if name == "error" else text for name, text in wanted.items()}
+    asked = Filter(statuses=frozenset({status}), **wanted)
+    found = queue.jobs.search(asked, 100)
+    assert (found[:], found.is_part, found.rest_before) == (ids, False, None)
+    assert _all(queue, asked, 4) == ids == queue.jobs.find_ids(asked, 1_000)[::-1]
+    both = queue.jobs.search(Filter(statuses=DEAD | {JobStatus.FAILED}, **wanted), 100)
+    assert (both[:], both.is_part) == (ids, False)
+    for nothing in ({"error": "OSError"}, {"error_class": "größe"}, {"error": "7-aer"}, {"error": "5%x"}):
+        found = queue.jobs.search(Filter(statuses=DEAD, **nothing), 100)
+        assert (found[:], found.is_part) == ([], False)
+
+
+def test_what_no_index_has_is_searched_in_part(queue, failed, monkeypatch):
+    failed("dead_letter")
+    is_part = {text: queue.jobs.search(Filter(statuses=DEAD, error=text), 100).is_part for text in ("-7", "a-7")}
+    assert is_part == {"-7": queue.alias == "postgres", "a-7": False}
+    monkeypatch.setattr(texts, "ERRORS", 1)
+    assert queue.jobs.search(Filter(statuses=DEAD, error_class="timeout"), 100).is_part
 
 
 def test_beyond_the_cap_a_part_keeps_the_newest_and_an_index_the_first_of_its_order(queue, stored):

@@ -10,11 +10,15 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.db import OperationalError
+from django.db.models import BooleanField, Func, Q, QuerySet, Value
+from django.db.models.functions import Concat
 
 from jobqueue.backends.postgresql import silence, statements
+from jobqueue.backends.sql.filters import ids_among
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import to_text
 from jobqueue.errors import DatabaseBusy
+from jobqueue.models import Job
 from jobqueue.models.fields import as_utc
 
 T = TypeVar("T")
@@ -22,6 +26,8 @@ T = TypeVar("T")
 _NOW = "statement_timestamp()"
 #: What "soon" is in seconds, how long an entry of an index takes, and how much longer if its page isn't all-visible.
 _SOON, _SECONDS_AN_ENTRY, _SECONDS_A_ROW = 0.04, 0.0000003, 0.0000027
+#: Among how many of the newest rows a text is sought before its index is read.
+_NEWEST = 5_000
 #: A prepared statement is missing or another session's, because of a pooler, or a migration has changed the table.
 _NOT_PREPARED = (
     psycopg.errors.InvalidSqlStatementName,
@@ -31,6 +37,13 @@ _NOT_PREPARED = (
 #: Classes of SQLSTATE that concern the server or the session: connections, transactions, resources, locks, prepared
 #: statements, and the server's own faults.
 _OF_THE_SERVER = ("08", "0A", "25", "26", "28", "3D", "40", "53", "54", "55", "57", "58", "F0", "XX")
+
+
+class _HasTrigrams(Func):
+    """The condition that a text has all groups of three letters of another one, which has at least one."""
+
+    template, arg_joiner = "job_queue_trigrams(%(expressions)s)", ") @> job_queue_trigrams("
+    output_field = BooleanField()
 
 
 class PostgresSession(Session):
@@ -111,6 +124,19 @@ class PostgresSession(Session):
             seconds = _SECONDS_AN_ENTRY + float(unseen) * _SECONDS_A_ROW
             yield min(most, int(_SOON / seconds))
             self.run(statements.READ_AS_BEFORE, settings[: len(settings) // 2])
+
+    def ids_with_text(self, rows: QuerySet[Job], text: str, most: int) -> list[str] | None:
+        if len(text) < 3:  # it has no trigram
+            return None
+        contains = Q(error__icontains=text)
+        with self.index_order(_NEWEST):
+            newest = ids_among(rows, _NEWEST, contains, most)
+        if len(newest) >= most:  # the index would lead to all that have it
+            return newest
+        found = rows.filter(_HasTrigrams("error", Value(text)), contains)
+        # An expression, so that no planner reads all entries of the index in order of id instead.
+        newest_first = found.order_by(Concat("pk", Value("")).desc())
+        return list(newest_first.values_list("pk", flat=True)[:most])
 
     def _driver(self) -> Any:
         """Return the driver's connection, set up for prepared statements, or ``None`` if they can't be used."""

@@ -7,7 +7,18 @@ from functools import reduce
 from operator import and_
 
 from django.db import connections
-from django.db.models import CharField, Exists, Func, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    CharField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 
 from jobqueue.backends.sql.payload_lookup import Holds
 from jobqueue.models import Attempt, Job, Pause
@@ -103,6 +114,20 @@ def ids_from(rows: QuerySet[Job], skip: int, most: int) -> list[str]:
     statement, params = rows.values_list("pk", flat=True).query.get_compiler(rows.db).as_sql()
     with connections[rows.db].cursor() as cursor:
         cursor.execute(f"{statement} LIMIT (SELECT %s) OFFSET (SELECT %s)", [*params, most, skip])
+        return [job_id for (job_id,) in cursor.fetchall()]
+
+
+def ids_among(rows: QuerySet[Job], size: int, condition: Q, most: int) -> list[str]:
+    """Read the newest ``size`` rows, and return the ids of those that meet a condition, up to ``most``.
+
+    The rows are a subquery with a limit, so that no planner looks for matches in another order.
+    """
+    is_match = ExpressionWrapper(condition, output_field=BooleanField())
+    read = rows.annotate(job_id=F("pk"), is_match=is_match).order_by("-pk").values_list("job_id", "is_match")
+    statement, params = read.query.get_compiler(rows.db).as_sql()
+    with connections[rows.db].cursor() as cursor:
+        limited = f"SELECT job_id FROM ({statement} LIMIT (SELECT %s)) AS newest WHERE is_match LIMIT %s"
+        cursor.execute(limited, [*params, size, most])
         return [job_id for (job_id,) in cursor.fetchall()]
 
 

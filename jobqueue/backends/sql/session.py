@@ -16,6 +16,7 @@ from django.db.utils import OperationalError, ProgrammingError
 from jobqueue.backends.base import OF_VALUES
 from jobqueue.clock import Clock
 from jobqueue.errors import NotMigrated
+from jobqueue.models import Job
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
@@ -90,6 +91,13 @@ class Session(ABC):
     def index_order(self, most: int) -> Iterator[int]:
         """Have the database read an index in its order. Yield how many entries it can read soon, up to ``most``."""
         yield most
+
+    @abstractmethod
+    def ids_with_text(self, rows: QuerySet[Job], text: str, most: int) -> list[str] | None:
+        """Find the newest of some jobs that wait for somebody, by a text in their errors, ignoring case.
+
+        Return ``None`` if no index has such a text.
+        """
 
     # Errors, and text that other programs wrote
 

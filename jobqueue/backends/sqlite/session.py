@@ -9,10 +9,13 @@ from sqlite3 import SQLITE_ERROR, Connection
 from typing import TypeVar, cast
 
 from django.db import OperationalError
+from django.db.models import QuerySet
 
+from jobqueue.backends.sql.filters import ids_from
 from jobqueue.backends.sql.session import Session
 from jobqueue.backends.sqlite import lock, unreadable
 from jobqueue.clock import SYSTEM
+from jobqueue.models import Job
 
 T = TypeVar("T")
 
@@ -50,6 +53,9 @@ class SqliteSession(Session):
         connection.ensure_connection()
         with connection.wrap_database_errors:
             yield cast(Connection, connection.connection)
+
+    def ids_with_text(self, rows: QuerySet[Job], text: str, most: int) -> list[str] | None:
+        return ids_from(rows.filter(error__icontains=text).order_by("-pk"), 0, most)
 
     def any_text(self) -> AbstractContextManager[None]:
         return unreadable.read_as(self.connection, unreadable.AS_FAR_AS_TEXT)

@@ -22,8 +22,7 @@ def matches_of(session: Session, plan: SearchPlan, cap: int, oldest_first: bool 
         return _along(session, rows, plan, cap, oldest_first)
     id_range, size = plan.id_range, plan.size
     if plan.way is Way.WALK:
-        with session.index_order(cap):
-            id_range, ids = walked(session, plan, cap + 1)
+        id_range, ids = walked(session, plan, cap + 1)
         size = id_range.size if id_range else len(ids)
     else:
         ids = _looked_through(rows, plan, cap + 1)

@@ -1,7 +1,8 @@
 """The search of jobs that wait for somebody, along the index that has those of a status in order of id.
 
 The index also has the columns that most filters name, so that the rows that don't match aren't read. Such a search is
-complete, however many jobs wait. A filter on errors or payloads reads each row, and so covers a range of them.
+complete, however many jobs wait. So is one for errors, if ``texts`` finds them. A filter on payloads reads each
+row, and so covers a range of them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from dataclasses import replace
 from functools import reduce
 from operator import and_
 
-from django.db import connections
-from django.db.models import BooleanField, ExpressionWrapper, F, QuerySet
+from django.db.models import QuerySet
 
-from jobqueue.backends.sql.filters import conditions, ids_from, in_status, narrowed
+from jobqueue.backends.sql.filters import conditions, ids_among, ids_from, in_status, narrowed
 from jobqueue.backends.sql.search.plan import IdRange, SearchPlan, beginning, newest_of
+from jobqueue.backends.sql.search.texts import by_texts, is_in_texts
 from jobqueue.backends.sql.session import Session
 from jobqueue.ids import begins_ulid
 from jobqueue.models import Job
@@ -27,10 +28,16 @@ WALKED = 10_000
 
 def walked(session: Session, plan: SearchPlan, most: int) -> tuple[IdRange | None, list[str]]:
     """Find the ids of matches, the newest first, up to ``most``. The range is ``None`` if all jobs were searched."""
-    parts = [_of_status(session.alias, status, plan) for status in sorted(plan.wanted.statuses)]
-    if plan.reads_rows:
-        return _read(parts, plan, most)
-    return None, _newest(ids_from(part.order_by("-pk"), 0, most) for part in parts)[:most]
+    statuses = sorted(plan.wanted.statuses)
+    parts = [_of_status(session.alias, status, plan) for status in statuses]
+    if is_in_texts(plan):
+        told = [by_texts(session, plan, part, status, most) for part, status in zip(parts, statuses, strict=True)]
+        if None not in told:
+            return None, _newest(filter(None, told))[:most]
+    with session.index_order(most):
+        if plan.reads_rows:
+            return _read(parts, plan, most)
+        return None, _newest(ids_from(part.order_by("-pk"), 0, most) for part in parts)[:most]
 
 
 def _of_status(alias: str, status: JobStatus, plan: SearchPlan) -> QuerySet[Job]:
@@ -52,7 +59,8 @@ def _read(parts: Sequence[QuerySet[Job]], plan: SearchPlan, most: int) -> tuple[
         low = _latest(parts[0].db, partial)
         parts = [part.filter(pk__gte=low) for part in parts]
         all_read = replace(partial[low], size=all_read.size)
-    found = _newest(_matching(part, plan, one.size, most) for part, one in zip(parts, ranges, strict=True))
+    matches = reduce(and_, conditions(plan.in_rows))
+    found = _newest(ids_among(part, one.size, matches, most) for part, one in zip(parts, ranges, strict=True))
     return all_read, found[:most]
 
 
@@ -60,20 +68,6 @@ def _latest(alias: str, ids: Collection[str]) -> str:
     """Return the greatest id in the order of the database, which depends on its collation."""
     rows = Job.objects.using(alias).filter(pk__in=ids).order_by("-pk")
     return rows.values_list("pk", flat=True).first() or max(ids)
-
-
-def _matching(rows: QuerySet[Job], plan: SearchPlan, size: int, most: int) -> list[str]:
-    """Read the newest ``size`` rows, and return the ids of those that match.
-
-    The rows are a subquery with a limit, so that no planner looks for matches in another order.
-    """
-    is_match = ExpressionWrapper(reduce(and_, conditions(plan.in_rows)), output_field=BooleanField())
-    read = rows.annotate(job_id=F("pk"), is_match=is_match).order_by("-pk").values_list("job_id", "is_match")
-    statement, params = read.query.get_compiler(rows.db).as_sql()
-    with connections[rows.db].cursor() as cursor:
-        limited = f"SELECT job_id FROM ({statement} LIMIT (SELECT %s)) AS newest WHERE is_match LIMIT %s"
-        cursor.execute(limited, [*params, size, most])
-        return [job_id for (job_id,) in cursor.fetchall()]
 
 
 def _newest(parts: Iterable[Sequence[str]]) -> list[str]:
