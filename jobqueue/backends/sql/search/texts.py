@@ -51,7 +51,7 @@ def by_texts(session: Session, plan: SearchPlan, rows: QuerySet[Job], status: Jo
             return None
         if plan.wanted.error_class:
             kinds = _named(classes, plan.wanted.error_class)
-            if not plan.wanted.error:
+            if not plan.wanted.error or not kinds:
                 return _of_kinds(rows, status, kinds, most)
             rows = rows.filter(error_fingerprint__in=kinds)
         found = _of_kinds(rows, status, _named(classes, plan.wanted.error), most)
