@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import pytest
 from django.db import connections, transaction
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.records import Tally
+from jobqueue.models import Metric
+from jobqueue.records import Scope, Tally
 from jobqueue.testing.clock import NOON
+from tests.conftest import make_sql_backend
+from tests.sql.test_plans import Explained, undone
 
 
 def plan_of(alias, statement):
@@ -36,3 +40,23 @@ def test_figures_of_one_queue_are_looked_for_by_its_name_within_their_window(que
         assert "Filter" not in plan
     else:
         assert re.fullmatch(r"SEARCH job_queue_metric USING INDEX \w+ \(span=\? AND begins_at>\?\)", plan)
+
+
+@pytest.mark.postgres
+def test_the_sums_of_a_span_are_read_by_its_index_alone(fresh):
+    """Without a hint, Postgres expects many hours since yesterday, because there are many stretches since then."""
+    fresh("postgres")
+    backend = make_sql_backend("postgres", None)
+    rows = [(60, minute) for minute in range(3_000)] + [(3600, 60 * hour) for hour in range(24)]
+    Metric.objects.using("postgres").bulk_create(
+        Metric(span=span, begins_at=NOON + timedelta(minutes=minute), queue="images", type=f"type-{number}")
+        for span, minute in rows
+        for number in range(5)
+    )
+    with connections["postgres"].cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE job_queue_metric")
+    explained = Explained("postgres")
+    with undone("postgres"), explained("totals"):
+        assert len(backend.metrics.totals(Scope.TYPE, 3600, NOON)) == 5
+    plans = [str(plan) for _name, sql, plan in explained.plans if "job_queue_metric" in sql]
+    assert ["Seq Scan" in plan for plan in plans] == [False, False]

@@ -110,7 +110,9 @@ class SqlMetrics(Metrics):
             rows = rows.filter(_WHOLE_QUEUES) if by is Scope.QUEUE else rows.exclude(_WHOLE_QUEUES)
         rows = rows.filter(queue=queue) if queue else rows.exclude(_TOGETHER)
         sums = {f"all_{name}": Sum(name) for name in _SUMMED}
-        with self._session.reading():
+        # By the index: Postgres expects far more stretches of a span since a moment than there are, because each span
+        # is kept for another time, and would read the whole table.
+        with self._session.reading(), self._session.index_order(1):
             return sorted(MetricSum._make(row) for row in rows.values_list(by.value).annotate(**sums))
 
     # Rows
