@@ -1,7 +1,9 @@
 """The command ``python -m benchmarks.steady``: rate and waiting time while a snapshot is held, second by second.
 
-The issue's long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000`` and ``--database sqlite
---seconds 600``. ``--aged 1440000`` does in half a minute to the table what 30 minutes at 800 a second do.
+The long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000`` and ``--database sqlite --seconds 600``.
+``--aged 1440000`` does in half a minute to the table what 30 minutes at 800 a second do. The picture of the
+documentation is ``--recorded docs/measured/steady.json --before docs/measured/steady-without-floors.json --chart
+docs/measured/steady.svg``, and needs no database.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from jobqueue.clock import SYSTEM
 WARM = 5
 AGED_AT_ONCE = 10_000
 FORGOTTEN_WITHIN = 600.0
+#: No claim is so slow that it calls for a floor.
+WITHOUT_FLOORS = {"jobqueue.backends.postgresql.floors.floor.SLOW": 1e9}
 #: What a queue did to its table before the measure: jobs came, were claimed and completed.
 AGE = (
     (
@@ -58,6 +62,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--aged", type=int, default=0, help="jobs done under the snapshot before (Postgres only)")
     parser.add_argument("--completed", type=int, default=0, help="completed jobs that lie beside (Postgres only)")
     parser.add_argument("--free", action="store_true", help="hold no snapshot")
+    parser.add_argument("--without-floors", action="store_true", help="have every claim start at the beginning")
+    parser.add_argument("--recorded", type=Path, metavar="FILE", help="measure nothing: take the curve of --json")
     parser.add_argument("--after", action="store_true", help="also measure how soon dead rows or the log are gone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the curve to FILE")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the curve as SVG")
@@ -69,6 +75,9 @@ def main() -> None:
     """Measure what the command line requests."""
     end_in_order()
     options = arguments()
+    if options.recorded:
+        _write(json.loads(options.recorded.read_text(encoding="utf-8")), options)
+        return
     with sqlite_place() if options.database == "sqlite" else postgres_place() as place:
         place.configure()
         site = Site(place, quick=False)
@@ -96,7 +105,8 @@ def measured(site: Site, options: argparse.Namespace) -> dict[str, Any]:
     with nullcontext() if options.free else snapshot(site.place):
         _age(options.aged)
         began = site.backend.now()
-        with worker(site, concurrency=options.slots) as running:
+        constants = WITHOUT_FLOORS if options.without_floors else {}
+        with worker(site, constants=constants, concurrency=options.slots) as running:
             running.wait_until_up()
             time.sleep(WARM if options.aged else 0)
             began = site.backend.now()

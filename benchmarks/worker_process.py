@@ -27,6 +27,9 @@ def main() -> None:
     databases = import_module("benchmarks.databases")
     databases.Place(**asked["place"]).configure(USUAL_APPS)
     import_module("benchmarks.jobs")  # not before the apps are ready
+    for name, value in asked["constants"].items():
+        module, _, constant = name.rpartition(".")
+        setattr(import_module(module), constant, value)
     call_command("runworker", **{"verbosity": 0} | asked["options"])
 
 

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from django.apps import apps
@@ -76,9 +77,12 @@ def worker(site: Site, **options: Any) -> Iterator[Worker]:
 
 
 @contextmanager
-def worker_at(place: Place, **options: Any) -> Iterator[Worker]:
-    """Start a worker with the settings of a place. With a ``verbosity`` it logs, but nothing reads the log."""
-    asked = json.dumps({"place": asdict(place), "options": options})
+def worker_at(place: Place, constants: Mapping[str, float] = MappingProxyType({}), **options: Any) -> Iterator[Worker]:
+    """Start a worker with the settings of a place. With a ``verbosity`` it logs, but nothing reads the log.
+
+    ``constants`` are set in its modules first, by their dotted names.
+    """
+    asked = json.dumps({"place": asdict(place), "constants": dict(constants), "options": options})
     command = [sys.executable, "-m", "benchmarks.worker_process", asked]
     errors = subprocess.DEVNULL if options.get("verbosity") else None
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors) as process:
