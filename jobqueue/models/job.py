@@ -90,6 +90,7 @@ class Job(models.Model):
     end_reason = NameField(_("end reason"), max_length=100, null=True)
     error_fingerprint = NameField(_("error fingerprint"), max_length=64, null=True)
     context = DataField(_("context"), null=True)
+    completed_by = NameField(_("completed by"), max_length=255, null=True, help_text=_("The worker that completed it."))
     exact_priority = SmallCountField(
         _("exact priority"), null=True, help_text=_("The priority of django.tasks, from -100 to 100.")
     )

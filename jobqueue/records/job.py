@@ -151,4 +151,5 @@ class JobRecord:
     result: object = None
     progress: object = None
     context: object = None
+    completed_by: str | None = None
     history: tuple[PastAttempt, ...] = ()

@@ -60,6 +60,7 @@ BESIDE = [
     "error_fingerprint",
     "context",
     "exact_priority",
+    "completed_by",
 ]
 DEFAULTS = {
     "status": "queued",

@@ -52,6 +52,7 @@ ROWS: tuple[FieldRow, ...] = (
     {name: _moment(name) for name in ("created_at", "scheduled_at", "expires_at")},
     {name: _moment(name) for name in ("started_at", "completed_at", "cancel_requested_at", "updated_at")},
     {"lease_owner": _text("lease_owner"), "lease_until": _moment("lease_until"), "fence": _plain("fence")},
+    {"completed_by": _text("completed_by")},
     {"timeout": _plain("timeout"), "payload_version": _plain("payload_version"), "crash_count": _plain("crash_count")},
     {
         "end_reason": _shown("end_reason", lambda value: END_REASONS.get(value, value)),

@@ -251,7 +251,7 @@ def _this_attempt(job: Job, past: Past, links: Links) -> Iterator[TimelineEntry]
     if job.started_at is None or (has_row and job.status not in _BEGAN):
         return
     waited = Fact(gettext("after waiting"), display.took(_due_since(job, past), job.started_at))
-    facts = [*_worker(job.lease_owner, links), waited]
+    facts = [*_worker(job.lease_owner or job.completed_by, links), waited]
     yield _began(job, job.fence, job.attempts, job.started_at, facts)
 
 

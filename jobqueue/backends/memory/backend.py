@@ -223,6 +223,7 @@ class MemoryBackend(Backend):
             attempts=row.attempts - rule.refunds,
             crash_count=row.crash_count + (offer.move is Move.QUARANTINE),
             progress=row.progress if offer.progress is None else json.loads(offer.progress),
+            completed_by=row.lease_owner if rule.target is JobStatus.COMPLETED else row.completed_by,
             lease_owner=None,
             lease_until=None,
             history=row.history if failure is None else (*row.history, _past(row, offer, now)),

@@ -78,7 +78,7 @@ HELD_BY_KEY = """
 """
 COMPLETE = f"""
 UPDATE job_queue AS j SET status = 'completed', result = (v.done -> (j.id || ' ' || j.fence) ->> 'result')::jsonb,
-       completed_at = @now, updated_at = @now, lease_owner = NULL, lease_until = NULL
+       completed_at = @now, updated_at = @now, completed_by = j.lease_owner, lease_owner = NULL, lease_until = NULL
   FROM (SELECT %(completions)s::jsonb AS done) AS v
  WHERE j.id = ANY(ARRAY({_IDS})){HELD_BY_KEY}RETURNING j.id, j.fence
 """

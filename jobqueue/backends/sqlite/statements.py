@@ -26,7 +26,7 @@ HELD = HELD_BY.replace("v.", ":")
 HELD_BY_PLACE = HELD.replace(":id", "?").replace(":fence", "?").replace(":owner", "?")
 COMPLETE = f"""
 UPDATE job_queue AS j SET status = 'completed', result = ?, completed_at = ?, updated_at = ?,
-       lease_owner = NULL, lease_until = NULL WHERE {HELD_BY_PLACE}
+       completed_by = lease_owner, lease_owner = NULL, lease_until = NULL WHERE {HELD_BY_PLACE}
 """
 SETTLE = f"UPDATE job_queue AS j SET {SETTLE_SET.replace('v.', ':')} WHERE {HELD}"
 EXTEND = f"UPDATE job_queue AS j SET lease_until = :until WHERE {HELD} RETURNING cancel_requested_at"

@@ -52,7 +52,7 @@ class SettleContract(Contract):
         row = job(backend, claim.id)
         assert (row.status, row.result) == (JobStatus.COMPLETED, {"width": 800, "ümlaut": [1, None]})
         assert (row.completed_at, row.lease_owner, row.lease_until) == (NOON + timedelta(seconds=3), None, None)
-        assert row.history == ()
+        assert (row.completed_by, row.history) == (claim.owner, ())
 
     def test_settling_and_claiming_go_together(self, backend: Backend) -> None:
         put_all(backend, draft(), draft(), draft())

@@ -105,7 +105,9 @@ def test_a_job_that_runs(queue, story, job_in):
 
 
 def test_a_job_that_is_completed(queue, story, job_in):
-    assert story(job_in("completed")).titles == ["Queued", "Attempt 1 of 3 began", "Completed"]
+    found = story(job_in("completed"))
+    assert found.titles == ["Queued", "Attempt 1 of 3 began", "Completed"]
+    assert "worker me" in found.texts[1]
 
 
 def test_a_job_that_was_cancelled_before_it_ran(queue, story, operator):
