@@ -340,7 +340,6 @@ def test_of_a_status_that_has_many_as_much_is_found_as_its_index_allows(queue, o
 
 PARTLY = [
     ("type:old", {"type": "old"}),
-    ("status:dead_letter error:fire", {"status": "dead_letter", "error": "on fire"}),
     ("status:dead_letter payload.x:1", {"status": "dead_letter", "payload": {"x": 1}}),
 ]
 

@@ -14,7 +14,7 @@ from operator import and_
 
 from django.db.models import QuerySet
 
-from jobqueue.backends.sql.filters import conditions, ids_among, ids_from, in_status, narrowed
+from jobqueue.backends.sql.filters import conditions, count_to, ids_among, ids_from, in_status, narrowed
 from jobqueue.backends.sql.search.plan import IdRange, SearchPlan, beginning, newest_of
 from jobqueue.backends.sql.search.texts import by_texts, is_in_texts
 from jobqueue.backends.sql.session import Session
@@ -27,17 +27,23 @@ WALKED = 10_000
 
 
 def walked(session: Session, plan: SearchPlan, most: int) -> tuple[IdRange | None, list[str]]:
-    """Find the ids of matches, the newest first, up to ``most``. The range is ``None`` if all jobs were searched."""
+    """Find the newest matches, up to ``most``, as ids. The range is ``None`` if all were found in the index."""
     statuses = sorted(plan.wanted.statuses)
     parts = [_of_status(session.alias, status, plan) for status in statuses]
     if is_in_texts(plan):
         told = [by_texts(session, plan, part, status, most) for part, status in zip(parts, statuses, strict=True)]
         if None not in told:
-            return None, _newest(filter(None, told))[:most]
+            return _all_of(session, parts, most), _newest(filter(None, told))[:most]
     with session.index_order(most):
         if plan.reads_rows:
             return _read(parts, plan, most)
         return None, _newest(ids_from(part.order_by("-pk"), 0, most) for part in parts)[:most]
+
+
+def _all_of(session: Session, parts: Sequence[QuerySet[Job]], most: int) -> IdRange:
+    """Return the range of a complete search. Its size must not depend on matches, which redaction may hide."""
+    with session.index_order(most):
+        return IdRange("", "", sum(count_to(part.order_by("-pk"), most) for part in parts))
 
 
 def _of_status(alias: str, status: JobStatus, plan: SearchPlan) -> QuerySet[Job]:
