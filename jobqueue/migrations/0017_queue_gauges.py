@@ -9,7 +9,7 @@ import jobqueue.models.fields as fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobqueue", "0014_worker_lock"),
+        ("jobqueue", "0016_completed_by"),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ import jobqueue.models.fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobqueue", "0014_worker_lock"),
+        ("jobqueue", "0018_limits"),
     ]
 
     operations = [

@@ -9,7 +9,7 @@ import jobqueue.models.fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("jobqueue", "0023_duty"),
+        ("jobqueue", "0019_duty"),
     ]
 
     operations = [
