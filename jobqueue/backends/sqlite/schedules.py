@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
 from jobqueue.backends.sql.statements import INSERT_COLUMNS
-from jobqueue.backends.sqlite.statements import values_to_insert
+from jobqueue.backends.sqlite.statements import MARKS, values_to_insert
 from jobqueue.clock import to_text
 
 _INSERT = (
-    f"INSERT INTO job_queue ({INSERT_COLUMNS}, schedule_id, slot_at) VALUES ({', '.join(['%s'] * 20)}) "
-    "ON CONFLICT DO NOTHING"
+    f"INSERT INTO job_queue ({INSERT_COLUMNS}, schedule_id, slot_at) VALUES ({MARKS}, %s, %s) ON CONFLICT DO NOTHING"
 )
 
 

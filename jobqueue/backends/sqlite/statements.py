@@ -18,7 +18,9 @@ from jobqueue.backends.sql.statements import SETTLE as SETTLE_SET
 from jobqueue.clock import to_text
 from jobqueue.records import Draft
 
-INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({', '.join(['%s'] * 19)}) ON CONFLICT DO NOTHING"
+#: The placeholders of the columns that a draft sets.
+MARKS = ", ".join(["%s"] * len(INSERT_COLUMNS.split(",")))
+INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({MARKS}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
 
 HELD = HELD_BY.replace("v.", ":")
