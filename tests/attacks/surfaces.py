@@ -134,7 +134,7 @@ def _showing(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
 
 def _asking(client: Client, _jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     """Ask for what belongs to a user: questions, orders and saved searches."""
-    for name in LISTS[:3]:
+    for name in LISTS:
         yield _page(client, f"jobqueue_{name}")
     yield from _orders(client)
 

@@ -71,14 +71,15 @@ def test_several_values_at_once(foreign, visitor):
     assert troubles(visitor, found_in(foreign, 5), "reading") == []
 
 
+#: Rows of one user: the columns that say so are tried with all tables, the others where the user is the one who asks.
+OF_A_USER = ("job_queue_order", "job_queue_saved_search")
+
+
 def test_every_table_but_the_jobs_may_hold_anything(foreign, visitor):
     foreign.store("job_queue", job_row())
-    forge(foreign, [one for one in singles("") if one.table in TABLES])
+    rows = [one for one in singles("") if one.table in TABLES]
+    forge(foreign, [one for one in rows if one.table not in OF_A_USER or one.name.startswith("user_id")])
     assert troubles(visitor, found_in(foreign), "reading") == []
-
-
-#: Rows of one user: what is in the columns that say so is tried with all others.
-OF_A_USER = ("job_queue_order", "job_queue_saved_search")
 
 
 def test_questions_and_saved_searches_of_a_user_may_hold_anything(foreign, visitor, operator):
