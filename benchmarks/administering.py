@@ -21,7 +21,7 @@ def pages(site: Site) -> Iterator[Figure]:
     ModelAdmin has the page too, it is timed once for comparison, because it may take a minute.
     """
     with MAKING[site.place.vendor]() as place:
-        asked = {"place": asdict(place), "count": site.size(5_000_000, 5_000), "times": site.size(20, 1)}
+        asked = {"place": asdict(place), "count": site.size(5_000_000, 20_000), "times": site.size(20, 1)}
         with child("benchmarks.admin_process", asked=asked) as visiting:
             for answer in map(json.loads, visiting.answers):
                 yield Figure.of(answer)
