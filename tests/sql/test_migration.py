@@ -184,7 +184,7 @@ def test_every_index_and_constraint_is_in_meta(connection, table):
 
 def is_a_fields_own(constraint, name):
     """Say whether a field makes it: the primary key, the bounds of moments, and on SQLite their shape and JSON's."""
-    by_field = name.startswith("__unnamed") or name.endswith(("_at_check", "_until_check"))
+    by_field = name.startswith("__unnamed") or name.endswith(("_at_check", "_until_check", "_since_check"))
     return constraint["primary_key"] or (constraint["check"] and by_field)
 
 

@@ -34,8 +34,8 @@ def snapshot_held(seen: Reading) -> Iterator[Finding]:
 
 def dead_rows_kept(seen: Reading) -> Iterator[Finding]:
     """Find dead rows that autovacuum should have removed long ago: more than live ones, and nobody holds them."""
-    dead_rows = seen.storage.dead_rows or 0
-    if _oldest(seen) is None and dead_rows >= max(MANY_DEAD_ROWS, seen.storage.live_rows or 0):
+    dead_rows, live_rows = seen.storage.dead_rows or 0, seen.storage.live_rows
+    if _oldest(seen) is None and live_rows is not None and dead_rows >= max(MANY_DEAD_ROWS, live_rows):
         yield Finding(level=Level.WARNING, cause=Cause.DEAD_ROWS_KEPT, place=Place.QUEUES, dead_rows=dead_rows)
 
 
