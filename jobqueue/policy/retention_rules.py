@@ -16,8 +16,8 @@ _KEYS = ("status", "type", "queue", "keep", "keep_last", "archive")
 _ENDED = tuple(status.value for status in ENDED)
 #: A site keeps a week of what it did, and a month of what somebody stopped. Dead letters wait for an operator.
 DEFAULT: tuple[dict[str, Any], ...] = (
-    {"status": "completed", "keep": timedelta(days=7)},
-    {"status": "failed", "keep": timedelta(days=30)},
+    {"status": "completed", "keep": 604_800},
+    {"status": "failed", "keep": 2_592_000},
 )
 
 

@@ -104,11 +104,9 @@ class Supervisor:
         self.outcomes = Outcomes(self.context)
         self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
         self.wake_ups = WakeListener(backend, self._selector)
+        last = (self.outcomes, self.duties, self.metrics_flush)
         #: The parts, in the order in which they act.
-        self._parts: tuple[Part, ...] = (
-            *(self.shutdown, self.limits, self.leases, self.deaths),
-            *(self.loop, self.outcomes, self.duties, self.metrics_flush),
-        )
+        self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *last)
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False
