@@ -46,7 +46,7 @@ class SqlRetention(Retention):
     def walk(self, after: Place, most: int) -> tuple[list[EndedJob], Place]:
         behind = "" if after is None else f"WHERE {self.key} < %(after)s"
         statement = f"SELECT {self._columns} FROM job_queue {behind} ORDER BY {self.key} DESC LIMIT %(most)s"
-        with self._session.reading():
+        with self._session.reading(), self._session.index_order(most):
             rows = self._run(statement, {"after": after, "most": most})
         place = rows[-1][0] if len(rows) == most else None
         return [self._job(row) for row in rows if row[4] in _ENDED], place
