@@ -12,7 +12,7 @@ from django.db import connections
 from jobqueue.backends.postgresql import limit_statements, statements, values
 from jobqueue.backends.sqlite import limited_claims
 from jobqueue.testing.contract.harness import request
-from tests.sql.test_plans import FAR_AHEAD, fill
+from tests.sql.test_plans import FAR_AHEAD, SERIES, fill
 
 GROUP = {"queue": "default", "type": "resize", "priority": 5}
 GIVEN = {
@@ -44,6 +44,10 @@ def filled(request, alias):
     """A table with 20,000 jobs of ten keys, and some that run."""
     quoted = "'{{\"tenant\":\"' || (i % 10) || '\"}}'"
     fill(alias, 20_000, concurrency_key=quoted, priority="5")
+    with connections[alias].cursor() as cursor:
+        starts = f"'type:' || (i % 100), '', 1, '{FAR_AHEAD}'"
+        count = SERIES[connections[alias].vendor].format(count=5_000)
+        cursor.execute(f"{count} INSERT INTO job_queue_start (place, key, count, ends_at) SELECT {starts} FROM s")
     running = {"status": "'in_progress'", "fence": "1", "lease_owner": "'w'", "lease_until": f"'{FAR_AHEAD}'"}
     fill(alias, 50, name="held", **running)
     if request.param:

@@ -100,10 +100,10 @@ class PostgresBackend(SqlBackend):
             return self._claim_under_limits(owner, settlements, request, book)
         plain = all(one.is_plain_completion for one in settlements)
         if request and plain:
-            return self._complete_and_claim(owner, settlements, request)
+            return self._complete_and_claim(owner, settlements, request, _NOTHING, _NO_LIMITS)
         with self.session.own_transaction():  # history, follow-up jobs and progress need further statements
             settled = self.settlements.store(settlements)
-            claimed = self._complete_and_claim(owner, (), request) if request else Cycle()
+            claimed = self._complete_and_claim(owner, (), request, _NOTHING, _NO_LIMITS) if request else Cycle()
             return replace(claimed, refused=settled.refused, followed=settled.followed)
 
     def _claim_under_limits(
@@ -135,34 +135,24 @@ class PostgresBackend(SqlBackend):
         self._wary_until = (self.clock or SYSTEM).monotonic() + _WARY_FOR
 
     def _complete_and_claim(
-        self,
-        owner: str,
-        completions: Sequence[Settlement],
-        request: ClaimRequest,
-        chosen: Chosen = _NOTHING,
-        book: LimitBook = _NO_LIMITS,
+        self, owner: str, completions: Sequence[Settlement], request: ClaimRequest, chosen: Chosen, book: LimitBook
     ) -> Cycle:
-        """Complete and claim jobs in one statement. If the claim finds a crowd, the next turn claims by groups.
+        """Complete and claim jobs in one statement, of those under limits only the chosen ones.
 
-        Of the jobs under limits, only the chosen ones are claimed.
+        If the claim finds a crowd, the next turn claims by groups.
         """
         by_group = self._crowd.is_met or bool(chosen.jobs)
         others = without_limited(request, book) if book else request
         if by_group and self._crowd.is_large and not self._crowd.is_known:
             self._walk(others, book)
         known = self._crowd.is_known
-        given: dict[str, Any] = {"owner": owner, "completions": values.completions(completions)}
-        given |= {"chosen": [one.id for one in chosen.jobs]} if chosen.jobs else {}
-        given |= {"limited_queues": values.like(book.queue_patterns)} if book.queue_patterns else {}
-        if known:
-            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(others)])
-        if self.left_out:
-            given["left_out"] = list(self.left_out)
+        given = self._given(others, chosen, book)
+        given |= {"owner": owner, "completions": values.completions(completions)}
         if has_floors := self._looks.floors.are_up and not by_group:
             given |= range_values(self._looks.floors.ranges())
         began = SYSTEM.monotonic()
         rows = self.session.run_cycle(
-            given | values.of_request(others),
+            given,
             completing=bool(completions),
             by_group=by_group,
             known=known,
@@ -189,6 +179,19 @@ class PostgresBackend(SqlBackend):
             self._looks.floors.reached(began, left_behind(claims, now, is_full=len(claims) == request.limit))
         cycle = Cycle(refused(completions, accepted), tuple(claims), next_due)
         return self._crowd.told(self._looks.told(cycle), request)
+
+    def _given(self, request: ClaimRequest, chosen: Chosen, book: LimitBook) -> dict[str, Any]:
+        """Return the parameters of a claim."""
+        given = values.of_request(request)
+        if self._crowd.is_known:
+            given["groups"] = json.dumps([group._asdict() for group in self._crowd.open_to(request)])
+        if self.left_out:
+            given["left_out"] = list(self.left_out)
+        if chosen.jobs:
+            given["chosen"] = [one.id for one in chosen.jobs]
+        if book.queue_patterns:
+            given["limited_queues"] = values.like(book.queue_patterns)
+        return given
 
     def _walk(self, request: ClaimRequest, book: LimitBook) -> None:
         """Find all groups. This takes long if another program has made very many."""
