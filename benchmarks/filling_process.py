@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
@@ -25,6 +26,7 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     Place(**asked["place"]).configure()
     import_module("benchmarks.jobs")
+    logging.getLogger("jobqueue").setLevel(logging.ERROR)
     children = []
     for place in range(asked["producers"]):
         pid = os.fork()

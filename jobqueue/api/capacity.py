@@ -40,6 +40,8 @@ LEAST_URGENT_KEPT = 5
 _PAUSE = (0.1, 0.3)
 #: How often a process stores how many jobs it has shed.
 _COUNT_SHED_EVERY = 1.0
+#: How often it logs that it sheds jobs.
+_LOG_SHED_EVERY = 60.0
 
 _dice = SystemRandom()
 _lock = threading.Lock()
@@ -65,7 +67,7 @@ class _Depth:
         #: What the open transaction of this thread has enqueued, which no sample sees.
         self._open = threading.local()
         self.shed = 0
-        self.shed_told_at = float("-inf")
+        self.shed_told_at = self.logged_at = float("-inf")
 
     def look(self, backend: Backend, queue: str, capacity: int) -> int:
         """Return about how many jobs wait, counted up to the capacity."""
@@ -178,8 +180,10 @@ def _tell(backend: Backend, shed: Sequence[Draft]) -> None:
             if total:
                 depth.shed, depth.shed_told_at = 0, now
         if total:
-            logger.warning("The queue %s is full, jobs shed since the last time: %d", queue, total)
             backend.gauges.add_shed(queue, total)
+        if now - depth.logged_at >= _LOG_SHED_EVERY:
+            depth.logged_at = now
+            logger.warning("The queue %s is full, and sheds jobs that are less urgent than usual", queue)
     announce.shed(shed)
 
 

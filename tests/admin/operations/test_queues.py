@@ -71,11 +71,11 @@ def test_a_queue_with_a_capacity_shows_how_full_it_is_and_what_it_has_shed(queue
     settings.JOBQUEUE = settings.JOBQUEUE | {"QUEUES": {"images": {"capacity": 4, "when_full": "shed"}}}
     put_all(queue, *(draft("resize_image", queue="images") for _ in range(3)), draft("send_welcome"))
     queue.gauges.add_shed("images", 1_234)
-    answer = reader.get(FIRST)
+    answer = reader.client.get(FIRST)
     assert row_of(answer, "images").capacity == "75 % of 4"
     assert row_of(answer, "images").shed.startswith("1,234 jobs shed, the last ")
     assert (row_of(answer, "default").capacity, row_of(answer, "default").shed) == ("", "")
-    text = reader.get(f"{FIRST}one/?queue=images").content.decode()
+    text = reader.client.get(f"{FIRST}one/?queue=images").content.decode()
     assert "75 % of 4" in text
     assert "1,234 jobs shed" in text
 
