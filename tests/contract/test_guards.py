@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
+from jobqueue.backends.memory.settlements import MemorySettlements
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.operator import MemoryOperator
 from jobqueue.backends.postgresql import drafts as postgresql_drafts
@@ -258,7 +259,7 @@ def test_one_key_makes_two_jobs_without_the_unique_index(race, without_unique_ke
 
 
 MEMORY_MUTANTS = {
-    "sweep_settle": (MemoryBackend, "_held", lambda self, claim: self._tables.jobs.get(claim.id)),
+    "sweep_settle": (MemorySettlements, "held", lambda self, claim: self._tables.jobs.get(claim.id)),
     "same_key_twice": (MemoryDrafts, "_holder", lambda self, draft: None),
     "pause_claim": (MemoryOperator, "pause", lambda self, *args: True),
 }
@@ -309,9 +310,9 @@ def test_follow_up_jobs_of_what_is_not_completed_are_stored_without_the_guard(pr
         promise(database, name, **FOLLOWERS[name])
 
 
-def _memory_follows_all(settle_all):
+def _memory_follows_all(store):
     def follow_all(self, offers):
-        settled = settle_all(self, [one._replace(children=()) for one in offers])
+        settled = store(self, [one._replace(children=()) for one in offers])
         followed = tuple(self._follow(child) for one in offers for child in one.children)
         return Settled(settled.refused, followed)
 
@@ -320,13 +321,13 @@ def _memory_follows_all(settle_all):
 
 @pytest.mark.parametrize("name", FOLLOWERS)
 def test_follow_up_jobs_of_what_is_not_completed_are_stored_in_memory_without_the_guard(promise, monkeypatch, name):
-    monkeypatch.setattr(MemoryBackend, "_settle_all", _memory_follows_all(MemoryBackend._settle_all))
+    monkeypatch.setattr(MemorySettlements, "store", _memory_follows_all(MemorySettlements.store))
     with pytest.raises(AssertionError):
         promise("memory", name, **FOLLOWERS[name])
 
 
 def test_a_late_report_is_believed_in_memory_without_its_guard(promise, monkeypatch):
-    monkeypatch.setattr(MemoryBackend, "_held", lambda self, claim: self._tables.jobs.get(claim.id))
+    monkeypatch.setattr(MemorySettlements, "held", lambda self, claim: self._tables.jobs.get(claim.id))
     with pytest.raises(AssertionError):
         promise("memory", "a_report_of_a_stranger_changes_nothing", change={"owner": "you"})
 

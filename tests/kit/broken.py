@@ -8,6 +8,7 @@ from datetime import timedelta
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.settlements import MemorySettlements
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.workers import MemoryWorkerRegistry
 from jobqueue.records import Extension, Handled, Sweep
@@ -124,10 +125,20 @@ class Immortal(MemoryBackend):
         return False
 
 
-class NoFence(MemoryBackend):
+def with_settlements(kind):
+    """Make a backend whose settlements are of another class."""
+
+    class Broken(MemoryBackend):
+        __doc__ = kind.__doc__
+        settlements_class = kind
+
+    return Broken
+
+
+class NoFence(MemorySettlements):
     """Stores settlements of claims that are no longer held."""
 
-    def _held(self, claim):
+    def held(self, claim):
         row = self._tables.jobs.get(claim.id)
         return row if row is not None and row.status is JobStatus.IN_PROGRESS else None
 
@@ -139,20 +150,20 @@ class SilentRefusals(MemoryBackend):
         return replace(super().cycle(owner, settlements, request), refused=())
 
 
-class FollowUpsOfFailures(MemoryBackend):
+class FollowUpsOfFailures(MemorySettlements):
     """Stores the follow-up jobs of attempts that did not complete."""
 
-    def _settle_all(self, offers):
-        settled = super()._settle_all(offers)
+    def store(self, offers):
+        settled = super().store(offers)
         late = [child for one in offers if one.move is not Move.COMPLETE for child in one.children]
         return settled._replace(followed=(*settled.followed, *map(self._follow, late)))
 
 
-class OrphanFollowUps(MemoryBackend):
+class OrphanFollowUps(MemorySettlements):
     """Forgets follow-up jobs."""
 
-    def _settle_all(self, offers):
-        return super()._settle_all([one._replace(children=()) for one in offers])
+    def store(self, offers):
+        return super().store([one._replace(children=()) for one in offers])
 
 
 class NoRenewal(MemoryBackend):
@@ -263,10 +274,10 @@ BROKEN = [
     (TooEarly, "ClaimContract", "nothing_before_it_is_due"),
     (NoDueTime, "ClaimContract", "the_next_due_job_is_announced_where_fewer_came_than_asked"),
     (Immortal, "ClaimContract", "an_expired_job_is_not_claimed"),
-    (NoFence, "SettleContract", "a_holder_who_comes_too_late_changes_nothing"),
+    (with_settlements(NoFence), "SettleContract", "a_holder_who_comes_too_late_changes_nothing"),
     (SilentRefusals, "SettleContract", "the_first_settlement_wins"),
-    (FollowUpsOfFailures, "FollowContract", "an_attempt_that_did_not_succeed_has_no_follow_up_jobs"),
-    (OrphanFollowUps, "FollowContract", "a_follow_up_job_knows_its_family_when_it_runs"),
+    (with_settlements(FollowUpsOfFailures), "FollowContract", "an_attempt_that_did_not_succeed_has_no_follow_up_jobs"),
+    (with_settlements(OrphanFollowUps), "FollowContract", "a_follow_up_job_knows_its_family_when_it_runs"),
     (NoRenewal, "LeaseContract", "an_extended_lease_survives_the_sweep"),
     (EarlySweep, "LeaseContract", "a_sweep_never_ends_a_lease_that_still_runs"),
     (NoSweep, "LeaseContract", "a_lease_that_ran_out_gives_the_job_back"),

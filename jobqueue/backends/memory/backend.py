@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
-from jobqueue import conf
 from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.duties import MemoryDutyRoster
@@ -20,42 +19,42 @@ from jobqueue.backends.memory.metrics import MemoryMetrics
 from jobqueue.backends.memory.operator import MemoryOperator
 from jobqueue.backends.memory.retention import MemoryRetention
 from jobqueue.backends.memory.schedules import MemorySchedules
+from jobqueue.backends.memory.settlements import MemorySettlements
 from jobqueue.backends.memory.storage import MemoryStorageReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.wake import MemoryListener
 from jobqueue.backends.memory.workers import MemoryWorkerRegistry
 from jobqueue.clock import Clock
-from jobqueue.errors import IdempotencyMismatch, JobQueueError, LeaseLost
+from jobqueue.errors import JobQueueError, LeaseLost
 from jobqueue.records import (
     Claim,
     ClaimRequest,
     Cycle,
     Draft,
     DraftReceipt,
-    Ending,
     Extension,
     Followed,
     JobRecord,
     OverdueLease,
-    PastAttempt,
     Progress,
     Scope,
-    Settled,
     Settlement,
     Sweep,
 )
-from jobqueue.states import MOVES, JobStatus, Move, target
+from jobqueue.states import JobStatus, Move, target
 
 
 class MemoryBackend(Backend):
     """A queue in memory, which is lost when its process ends."""
 
     tables_class = MemoryTables
+    settlements_class = MemorySettlements
 
     def __init__(self, alias: str = "", clock: Clock | None = None) -> None:
         self.alias = alias
         self._tables = self.tables_class(clock)
         self._drafts = MemoryDrafts(self._tables)
+        self._settlements = self.settlements_class(self._tables, self._drafts)
         self.jobs = MemoryJobReader(self._tables)
         self.operator = MemoryOperator(self._tables)
         self.metrics = MemoryMetrics(self._tables)
@@ -100,7 +99,7 @@ class MemoryBackend(Backend):
 
     def cycle(self, owner: str, settlements: Sequence[Settlement] = (), request: ClaimRequest | None = None) -> Cycle:
         with self._tables.atomic():
-            refused, followed = self._settle_all(settlements)
+            refused, followed = self._settlements.store(settlements)
             if request is None:
                 return Cycle(refused, followed=followed)
             first, chosen = self.limits.choose(self._ready(request), request)
@@ -178,71 +177,17 @@ class MemoryBackend(Backend):
             owner=owner,
         )
 
-    def _held(self, claim: Claim | Settlement | Progress) -> JobRecord | None:
-        """The fence: return the row only to the holder of its newest claim."""
-        row = self._tables.jobs.get(claim.id)
-        held = (
-            row is not None
-            and row.fence == claim.fence
-            and row.lease_owner == claim.owner
-            and row.status is JobStatus.IN_PROGRESS
-        )
-        return row if held else None
-
-    def _settle_all(self, offers: Sequence[Settlement]) -> Settled:
-        refused = tuple(one for one in offers if not self._settle(one))
-        children = [
-            child for one in offers if one.move is Move.COMPLETE and one not in refused for child in one.children
-        ]
-        return Settled(refused, tuple(self._follow(child) for child in children))
-
-    def _follow(self, child: Draft) -> Followed:
-        try:
-            return Followed(child, self._drafts.admit(child))
-        except IdempotencyMismatch as error:
-            return Followed(child, None, str(error))
-
-    def _settle(self, offer: Settlement) -> bool:
-        row = self._held(offer)
-        if row is None:
-            return False
-        now, rule, failure = self._tables.now(), MOVES[offer.move], offer.failure
-        stopped = rule.target is JobStatus.QUEUED and row.cancel_requested_at is not None
-        goes_back = rule.target is JobStatus.QUEUED and not stopped
-        moved = row.scheduled_at if offer.delay is None else now + offer.delay
-        self._tables.change(
-            row.id,
-            status=JobStatus.FAILED if stopped else rule.target,
-            end_reason=None if goes_back else "cancelled" if stopped else offer.end_reason,
-            scheduled_at=moved if goes_back else row.scheduled_at,
-            started_at=None if goes_back else row.started_at,
-            completed_at=None if goes_back else now,
-            result=None if offer.result is None else json.loads(offer.result),
-            error=failure.message if failure and failure.message else row.error,
-            error_fingerprint=failure.fingerprint if failure and failure.fingerprint else row.error_fingerprint,
-            attempts=row.attempts - rule.refunds,
-            crash_count=row.crash_count + (offer.move is Move.QUARANTINE),
-            progress=row.progress if offer.progress is None else json.loads(offer.progress),
-            completed_by=row.lease_owner if rule.target is JobStatus.COMPLETED else row.completed_by,
-            lease_owner=None,
-            lease_until=None,
-            history=row.history if failure is None else (*row.history, _past(row, offer, now)),
-        )
-        if offer.move is Move.BURY and failure and failure.fingerprint:
-            self._tables.errors.setdefault((failure.fingerprint, conf.get("RELEASE")), now)
-        return True
-
     def settle_in_transaction(self, settlement: Settlement) -> tuple[Followed, ...]:
         if not self.in_atomic():
             raise JobQueueError("settle_in_transaction() needs the transaction the handler worked in; open one first.")
-        settled = self._settle_all([settlement])
+        settled = self._settlements.store([settlement])
         if settled.refused:
             raise LeaseLost(settlement.id, settlement.fence)
         return settled.followed
 
     def extend(self, claims: Sequence[Claim], lease: timedelta) -> Extension:
         with self._tables.atomic():
-            held = {claim: row for claim in claims if (row := self._held(claim)) is not None}
+            held = {claim: row for claim in claims if (row := self._settlements.held(claim)) is not None}
             for row in held.values():
                 self._tables.change(row.id, lease_until=self._tables.now() + lease)
             return Extension(
@@ -252,7 +197,7 @@ class MemoryBackend(Backend):
 
     def review(self, claims: Sequence[Claim]) -> Extension:
         with self._tables.lock:
-            held = {claim: row for claim in claims if (row := self._held(claim)) is not None}
+            held = {claim: row for claim in claims if (row := self._settlements.held(claim)) is not None}
             return Extension(
                 lost=tuple(claim for claim in claims if claim not in held),
                 cancelled=tuple(claim for claim, row in held.items() if row.cancel_requested_at is not None),
@@ -266,7 +211,7 @@ class MemoryBackend(Backend):
     def progress(self, reports: Sequence[Progress]) -> tuple[Progress, ...]:
         with self._tables.atomic():
             for one in reports:
-                if self._held(one):
+                if self._settlements.held(one):
                     self._tables.change(one.id, progress=json.loads(one.report))
         return ()
 
@@ -282,7 +227,7 @@ class MemoryBackend(Backend):
             out = [row for row in running if row.lease_until is not None and row.lease_until < now][:limit]
             ended = [judge(_overdue(row, owners.count(row.lease_owner) - 1)) for row in out]
             for one in ended:
-                self._settle(one)
+                self._settlements.settle(one)
             return Sweep(tuple(ended), tuple(late))
 
     def end_claims(self, owner: str, judge: Judge, limit: int = 500) -> tuple[Settlement, ...]:
@@ -291,7 +236,7 @@ class MemoryBackend(Backend):
             held = [row for row in running if row.lease_owner == owner]
             ended = tuple(judge(_overdue(row, len(held) - 1)) for row in held[:limit])
             for one in ended:
-                self._settle(one)
+                self._settlements.settle(one)
             return ended
 
     def wake(self, age: float = 0.0) -> None:
@@ -307,21 +252,3 @@ class MemoryBackend(Backend):
 def _overdue(row: JobRecord, company: int) -> OverdueLease:
     taken = (row.id, row.type, row.fence, row.lease_owner or "", row.attempts, row.max_retries, row.crash_count)
     return OverdueLease(*taken, company, row.queue)
-
-
-def _past(row: JobRecord, offer: Settlement, now: datetime) -> PastAttempt:
-    failure = offer.failure
-    if failure is None:
-        raise AssertionError("only an attempt that did not succeed is remembered")
-    return PastAttempt(
-        fence=row.fence,
-        attempt=row.attempts,
-        owner=offer.owner,
-        ending=Ending(failure.ending),
-        error_class=failure.error_class,
-        message=failure.message,
-        traceback=failure.traceback,
-        duration=failure.duration,
-        ended_at=now,
-        release=conf.get("RELEASE"),
-    )
