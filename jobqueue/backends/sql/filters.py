@@ -83,9 +83,9 @@ def conditions(wanted: Filter) -> Iterator[Q]:
     if wanted.fingerprint is not None:
         yield Q(error_fingerprint=wanted.fingerprint) if wanted.fingerprint else Q(error_fingerprint__isnull=True)
     if wanted.error:
-        yield Q(error__icontains=wanted.error) | _of_class(wanted.error)
+        yield Q(error__icontains=wanted.error) | of_class(wanted.error)
     if wanted.error_class:
-        yield _of_class(wanted.error_class)
+        yield of_class(wanted.error_class)
     yield from (Q(Holds("payload", path, value)) for path, value in wanted.payload)
     if wanted.id_prefix:
         yield Q(pk__startswith=wanted.id_prefix)
@@ -96,7 +96,7 @@ def last_class() -> Subquery:
     return Subquery(_last_attempt().values("error_class"))
 
 
-def _of_class(text: str) -> Q:
+def of_class(text: str) -> Q:
     """Return the condition that this class contains a text, ignoring case. Jobs without an error aren't looked up."""
     return Q(Exists(_last_attempt().filter(error_class__icontains=text)), error__isnull=False)
 

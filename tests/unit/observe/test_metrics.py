@@ -193,7 +193,8 @@ def test_figures_cost_few_queries_and_never_look_at_jobs(queue, clock, names):
         add(queue, minute - 3000, completed=1)
     with CaptureQueriesContext(connections[queue.alias]) as queries:
         assert figures(WEEK, **names).total.completed == 30
-    texts = [one["sql"] for one in queries if "job_queue" in one["sql"]]
+    # Beside what has Postgres read an index in its order.
+    texts = [one["sql"] for one in queries if "job_queue" in one["sql"] and "pg_class" not in one["sql"]]
     assert len(texts) == (4 if names else 3)
     assert all('FROM "job_queue_metric"' in text for text in texts)
     # Only what is told in percentiles is read row by row.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from jobqueue.backends.sql.filters import count_to, ids_from, in_status
+from jobqueue.backends.sql.filters import count_to, ids_from, in_status, of_class
 from jobqueue.backends.sql.search.plan import SCATTERED, SearchPlan
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Job
@@ -51,10 +51,10 @@ def by_texts(session: Session, plan: SearchPlan, rows: QuerySet[Job], status: Jo
             return None
         if plan.wanted.error_class:
             kinds = _named(classes, plan.wanted.error_class)
-            if not plan.wanted.error or not kinds:
-                return _of_kinds(rows, status, kinds, most)
-            rows = rows.filter(error_fingerprint__in=kinds)
-        found = _of_kinds(rows, status, _named(classes, plan.wanted.error), most)
+            if not plan.wanted.error:
+                return _of_class(rows, status, kinds, plan.wanted.error_class, most)
+            rows = rows.filter(Q(error_fingerprint__in=kinds) | _ungrouped(plan.wanted.error_class))
+        found = _of_class(rows, status, _named(classes, plan.wanted.error), plan.wanted.error, most)
     texts = session.ids_with_text(rows, plan.wanted.error, most)
     return None if texts is None else sorted({*found, *texts}, reverse=True)[:most]
 
@@ -70,6 +70,16 @@ def _classes(session: Session, status: JobStatus) -> dict[str, str]:
 def _named(classes: Mapping[str, str], text: str) -> list[str]:
     """Return the fingerprints of errors whose class contains a text, ignoring case."""
     return sorted(name for name, error_class in classes.items() if text.lower() in error_class.lower())
+
+
+def _ungrouped(text: str) -> Q:
+    """Return the condition that a job without a fingerprint has a class with a text, by its history."""
+    return Q(error_fingerprint__isnull=True) & of_class(text)
+
+
+def _of_class(rows: QuerySet[Job], status: JobStatus, kinds: Sequence[str], text: str, most: int) -> list[str]:
+    ungrouped = ids_from(rows.filter(_ungrouped(text)).order_by("-pk"), 0, most)
+    return sorted({*_of_kinds(rows, status, kinds, most), *ungrouped}, reverse=True)[:most]
 
 
 def _of_kinds(rows: QuerySet[Job], status: JobStatus, kinds: Sequence[str], most: int) -> list[str]:
