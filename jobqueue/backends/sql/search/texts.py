@@ -78,7 +78,8 @@ def _ungrouped(text: str) -> Q:
 
 
 def _of_class(rows: QuerySet[Job], status: JobStatus, kinds: Sequence[str], text: str, most: int) -> list[str]:
-    ungrouped = ids_from(rows.filter(_ungrouped(text)).order_by("-pk"), 0, most)
+    by_end = ("-error_fingerprint", "-completed_at", "-pk")  # in the index of fingerprints, few have none
+    ungrouped = ids_from(rows.filter(_ungrouped(text)).order_by(*by_end), 0, max(most, SCATTERED))
     return sorted({*_of_kinds(rows, status, kinds, most), *ungrouped}, reverse=True)[:most]
 
 
