@@ -138,7 +138,7 @@ def _prepare(site: Site, case: Case) -> None:
         taken = site.backend.cycle("other:1:boot", (), ClaimRequest(limit=1, types=frozenset({TYPE})))
         if len(taken.claims) != 1:
             raise RuntimeError("no job holds the full key")
-    site.raw.fill(Crowd(count=site.size(15_000, 3_000), type=TYPE), skip=case.behind)
+    site.raw.fill(Crowd(count=site.size(20_000, 4_000), type=TYPE), skip=case.behind)
     if case.keys:
         key = (
             f"'{{\"account\":\"' || (abs(hashtext(id)) % {case.keys}) || '\"}}'"
