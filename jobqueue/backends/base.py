@@ -12,19 +12,20 @@ from datetime import datetime, timedelta
 
 from django.db import DataError, IntegrityError
 
-from jobqueue.backends.duty_ports import DutyRoster, Retention
-from jobqueue.backends.gauges import Gauges
-from jobqueue.backends.limits import Limits
 from jobqueue.backends.ports import (
+    DutyRoster,
     ErrorReader,
+    Gauges,
     HealthReader,
     JobReader,
+    Limits,
     Metrics,
     Operator,
+    Retention,
+    Schedules,
     StorageReader,
     WorkerRegistry,
 )
-from jobqueue.backends.schedules import Schedules
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.records import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jobqueue.archive.pack import store
 from jobqueue.backends.base import Backend
-from jobqueue.backends.duty_ports import Place
+from jobqueue.backends.ports.retention import Place
 from jobqueue.clock import SYSTEM
 from jobqueue.ids import is_ulid, least_id
 from jobqueue.policy.retention import EndedJob, Rule, is_over, rule_for, youngest

@@ -15,8 +15,7 @@ from django.dispatch import Signal
 import jobqueue
 from jobqueue import api, conf, errors, signals
 from jobqueue.backends.base import Backend
-from jobqueue.backends.duty_ports import DutyRoster, Retention
-from jobqueue.backends.ports import ErrorReader, JobReader, Metrics, Operator, WorkerRegistry
+from jobqueue.backends.ports import DutyRoster, ErrorReader, JobReader, Metrics, Operator, Retention, WorkerRegistry
 from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.job_options import _OF_ONE_JOB

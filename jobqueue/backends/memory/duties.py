@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from jobqueue.backends.duty_ports import DutyRoster
 from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.backends.ports import DutyRoster
 from jobqueue.records.duty import PRECEDENCE, TURN, DutyRecord
 
 

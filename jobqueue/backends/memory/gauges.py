@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from jobqueue.backends.gauges import Gauges
 from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.backends.ports.gauges import Gauges
 from jobqueue.records.gauge import Gauge
 from jobqueue.states import JobStatus
 

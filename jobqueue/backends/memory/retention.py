@@ -7,8 +7,8 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobqueue.backends.duty_ports import Place, Retention
 from jobqueue.backends.memory.tables import MemoryTables
+from jobqueue.backends.ports.retention import Place, Retention
 from jobqueue.clock import to_text
 from jobqueue.policy.retention import ENDED, EndedJob
 from jobqueue.records import JobRecord

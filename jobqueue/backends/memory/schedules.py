@@ -10,7 +10,7 @@ from typing import Any
 from jobqueue.backends.memory.drafts import MemoryDrafts
 from jobqueue.backends.memory.jobs import MemoryJobReader
 from jobqueue.backends.memory.tables import MemoryTables
-from jobqueue.backends.schedules import Schedules
+from jobqueue.backends.ports.schedules import Schedules
 from jobqueue.records import Draft, DraftReceipt, JobRecord
 from jobqueue.records.schedule import DueSchedules, Firing, ScheduleRecord
 

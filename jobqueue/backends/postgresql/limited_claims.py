@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from jobqueue.backends.limits import Limits
+from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.postgresql import limit_statements as statements
 from jobqueue.backends.postgresql import values
 from jobqueue.backends.postgresql.session import PostgresSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobqueue.backends.duty_ports import Place
+from jobqueue.backends.ports.retention import Place
 from jobqueue.backends.sql.ports.retention import SqlRetention
 
 

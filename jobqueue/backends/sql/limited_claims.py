@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from jobqueue.backends.limits import MAX_AGE, Limits
+from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.crowd import Group
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM

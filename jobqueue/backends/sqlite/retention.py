@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobqueue.backends.duty_ports import Place
+from jobqueue.backends.ports.retention import Place
 from jobqueue.backends.sql.ports.retention import SqlRetention
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.storage import log_of

@@ -51,7 +51,7 @@ def ids(claims: list[Claim]) -> list[str]:
 
 
 class LimitContract(Contract):
-    """Tests of ``backends.limits`` and of claims under limits."""
+    """Tests of ``backends.ports.limits`` and of claims under limits."""
 
     def test_no_more_than_the_number_run_at_once(self, backend: Backend) -> None:
         put_all(backend, *(draft() for _ in range(5)))

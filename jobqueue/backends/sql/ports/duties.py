@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from jobqueue.backends.duty_ports import DutyRoster
+from jobqueue.backends.ports import DutyRoster
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Duty
 from jobqueue.models.fields import MomentField

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F
 
-from jobqueue.backends.gauges import Gauges
+from jobqueue.backends.ports.gauges import Gauges
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Gauge as GaugeRow
 from jobqueue.records.gauge import Gauge

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Min, Sum
 
-from jobqueue.backends.limits import MOST_VALUES, Limits
+from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.backends.sql.filters import in_status
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Start

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.db.models import OuterRef, Q, Subquery
 
-from jobqueue.backends.duty_ports import Place, Retention
+from jobqueue.backends.ports.retention import Place, Retention
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import to_text
 from jobqueue.foreign_json import Unreadable

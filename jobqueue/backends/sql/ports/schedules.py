@@ -10,7 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from jobqueue.backends.schedules import Schedules
+from jobqueue.backends.ports.schedules import Schedules
 from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.schedule_rows import COLUMNS, record_of, values_of
 from jobqueue.backends.sql.session import Session

@@ -1,0 +1,60 @@
+"""The port of metrics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+
+from jobqueue.records import (
+    Depth,
+    MetricSum,
+    Scope,
+    Stretch,
+    Tally,
+)
+from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS
+
+
+class Metrics(ABC):
+    """Counts of attempts by their outcome, and samples of the depth, for each stretch of time."""
+
+    @abstractmethod
+    def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
+        """Add tallies to the stretches that contain a moment. Return whether they were added.
+
+        If another process has locked one of the rows, no tally is added, because no process waits for metrics. Each
+        tally is added to three totals: that of its queue and type, that of its queue, and that of all queues. A tally
+        without a type is added to the last two, and one without a queue only to the last. A stretch has totals for at
+        most ``MOST_GROUPS`` pairs of queue and type, and for as many queues. Further tallies are added only to the
+        wider totals.
+        """
+
+    @abstractmethod
+    def sample(self, moment: datetime) -> bool:
+        """Store the depth of each queue and type, unless this minute has a sample. Return whether it has a sample now.
+
+        Also deletes metrics that are too old.
+        """
+
+    @abstractmethod
+    def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
+        """Count queued and running jobs of each queue and type, up to ``cap``, for at most ``most`` such pairs.
+
+        If there are many pairs, or if the database counts slowly, the cap of each is lower. The cost depends on these
+        limits, not on the number of jobs.
+        """
+
+    @abstractmethod
+    def stretches(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
+        """Read the stretches of one length that began at ``since`` or later, the oldest first.
+
+        Without ``queue`` and ``job_type``, the stretches have the totals of all jobs.
+        """
+
+    @abstractmethod
+    def totals(self, by: Scope, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[MetricSum]:
+        """Sum up the stretches of one length that began at ``since`` or later, by type or by queue, sorted by name.
+
+        Attempts that were counted without a type or queue are left out.
+        """
