@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from jobqueue.backends.base import Backend
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.memory.drafts import MemoryDrafts
-from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.ports.operator import MemoryOperator
 from jobqueue.backends.memory.settlements import MemorySettlements
 from jobqueue.backends.postgresql import drafts as postgresql_drafts
 from jobqueue.backends.postgresql import statements as postgresql_statements

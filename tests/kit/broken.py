@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from jobqueue.backends.memory import MemoryBackend
-from jobqueue.backends.memory.jobs import MemoryJobReader
-from jobqueue.backends.memory.operator import MemoryOperator
+from jobqueue.backends.memory.ports.jobs import MemoryJobReader
+from jobqueue.backends.memory.ports.operator import MemoryOperator
+from jobqueue.backends.memory.ports.workers import MemoryWorkerRegistry
 from jobqueue.backends.memory.settlements import MemorySettlements
 from jobqueue.backends.memory.tables import MemoryTables
-from jobqueue.backends.memory.workers import MemoryWorkerRegistry
 from jobqueue.records import Extension, Handled, Sweep
 from jobqueue.states import JobStatus, Move
 

@@ -9,21 +9,21 @@ from datetime import datetime, timedelta
 
 from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
-from jobqueue.backends.memory.duties import MemoryDutyRoster
-from jobqueue.backends.memory.errors import MemoryErrorReader
-from jobqueue.backends.memory.gauges import MemoryGauges
-from jobqueue.backends.memory.health import MemoryHealthReader
-from jobqueue.backends.memory.jobs import MemoryJobReader
-from jobqueue.backends.memory.limits import MemoryLimits
-from jobqueue.backends.memory.metrics import MemoryMetrics
-from jobqueue.backends.memory.operator import MemoryOperator
-from jobqueue.backends.memory.retention import MemoryRetention
-from jobqueue.backends.memory.schedules import MemorySchedules
+from jobqueue.backends.memory.ports.duties import MemoryDutyRoster
+from jobqueue.backends.memory.ports.errors import MemoryErrorReader
+from jobqueue.backends.memory.ports.gauges import MemoryGauges
+from jobqueue.backends.memory.ports.health import MemoryHealthReader
+from jobqueue.backends.memory.ports.jobs import MemoryJobReader
+from jobqueue.backends.memory.ports.limits import MemoryLimits
+from jobqueue.backends.memory.ports.metrics import MemoryMetrics
+from jobqueue.backends.memory.ports.operator import MemoryOperator
+from jobqueue.backends.memory.ports.retention import MemoryRetention
+from jobqueue.backends.memory.ports.schedules import MemorySchedules
+from jobqueue.backends.memory.ports.storage import MemoryStorageReader
+from jobqueue.backends.memory.ports.workers import MemoryWorkerRegistry
 from jobqueue.backends.memory.settlements import MemorySettlements
-from jobqueue.backends.memory.storage import MemoryStorageReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.memory.wake import MemoryListener
-from jobqueue.backends.memory.workers import MemoryWorkerRegistry
 from jobqueue.clock import Clock
 from jobqueue.errors import JobQueueError, LeaseLost
 from jobqueue.records import (

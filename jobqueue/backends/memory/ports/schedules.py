@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.backends.memory.drafts import MemoryDrafts
-from jobqueue.backends.memory.jobs import MemoryJobReader
+from jobqueue.backends.memory.ports.jobs import MemoryJobReader
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.schedules import Schedules
 from jobqueue.records import Draft, DraftReceipt, JobRecord
