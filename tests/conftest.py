@@ -21,7 +21,7 @@ from hypothesis import settings as hypothesis_settings
 from jobqueue import backends
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
-from jobqueue.backends.sqlite.storage import LARGEST_LOG
+from jobqueue.backends.sqlite.ports.storage import LARGEST_LOG
 from jobqueue.models import (
     Attempt,
     Duty,

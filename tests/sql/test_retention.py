@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from jobqueue.backends.sqlite import retention as sqlite_retention
-from jobqueue.backends.sqlite.retention import LOG_KEPT
+from jobqueue.backends.sqlite.ports import retention as sqlite_retention
+from jobqueue.backends.sqlite.ports.retention import LOG_KEPT
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.ids import new_id
 from jobqueue.models import KnownError, Order, OrderedJob

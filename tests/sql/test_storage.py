@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.db import connections
 
-from jobqueue.backends.sqlite import storage
+from jobqueue.backends.sqlite.ports import storage
 from jobqueue.observe.health import Reading, findings
 from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG
 from jobqueue.policy.leases import settle_overdue

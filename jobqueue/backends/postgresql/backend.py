@@ -18,12 +18,12 @@ from jobqueue.backends.postgresql.floors.floor import LAG, Position
 from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_behind, range_values
 from jobqueue.backends.postgresql.leases import PostgresLeases
 from jobqueue.backends.postgresql.limited_claims import PostgresLimitedClaims
-from jobqueue.backends.postgresql.metrics import PostgresMetrics
-from jobqueue.backends.postgresql.retention import PostgresRetention
-from jobqueue.backends.postgresql.schedules import PostgresSchedules
+from jobqueue.backends.postgresql.ports.metrics import PostgresMetrics
+from jobqueue.backends.postgresql.ports.retention import PostgresRetention
+from jobqueue.backends.postgresql.ports.schedules import PostgresSchedules
+from jobqueue.backends.postgresql.ports.storage import PostgresStorageReader
 from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
-from jobqueue.backends.postgresql.storage import PostgresStorageReader
 from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresListener, channel_of
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.crowd import WALKED_AT_ONCE, Group

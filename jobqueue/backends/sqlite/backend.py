@@ -14,13 +14,14 @@ from typing import Any
 from jobqueue.backends.base import Judge
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.crowd import Group
-from jobqueue.backends.sqlite import claim_rows, lock, statements, storage
+from jobqueue.backends.sqlite import claim_rows, lock, statements
 from jobqueue.backends.sqlite.drafts import SqliteDrafts
-from jobqueue.backends.sqlite.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.leases import SqliteLeases
 from jobqueue.backends.sqlite.limited_claims import SqliteLimitedClaims
-from jobqueue.backends.sqlite.retention import SqliteRetention
-from jobqueue.backends.sqlite.schedules import SqliteSchedules
+from jobqueue.backends.sqlite.ports import storage
+from jobqueue.backends.sqlite.ports.jobs import SqliteJobReader
+from jobqueue.backends.sqlite.ports.retention import SqliteRetention
+from jobqueue.backends.sqlite.ports.schedules import SqliteSchedules
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up

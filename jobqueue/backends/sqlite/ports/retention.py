@@ -8,8 +8,8 @@ from pathlib import Path
 
 from jobqueue.backends.ports.retention import Place
 from jobqueue.backends.sql.ports.retention import SqlRetention
+from jobqueue.backends.sqlite.ports.storage import log_of
 from jobqueue.backends.sqlite.session import SqliteSession
-from jobqueue.backends.sqlite.storage import log_of
 
 #: The value of ``PRAGMA auto_vacuum`` with which SQLite gives free pages back when it is asked to.
 _INCREMENTAL = 2

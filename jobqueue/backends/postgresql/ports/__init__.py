@@ -1,0 +1,3 @@
+"""The ports that differ on Postgres."""
+
+from __future__ import annotations

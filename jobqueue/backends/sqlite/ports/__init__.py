@@ -1,0 +1,3 @@
+"""The ports that differ on SQLite."""
+
+from __future__ import annotations
