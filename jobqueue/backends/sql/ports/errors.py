@@ -13,9 +13,9 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Left
 
 from jobqueue.backends.ports import ErrorReader
-from jobqueue.backends.sql.ports import error_statements as statements
 from jobqueue.backends.sql.ports.error_samples import ASKED_FOR, groupings_of, shares_of
 from jobqueue.backends.sql.ports.jobs import ending_of
+from jobqueue.backends.sql.ports.statements import errors as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import to_text
 from jobqueue.models import Attempt, Job, KnownError

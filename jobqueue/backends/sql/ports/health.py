@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.backends.ports import HealthReader
-from jobqueue.backends.sql.ports import health_statements as statements
+from jobqueue.backends.sql.ports.statements import health as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job

@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from jobqueue.backends.ports import JobReader
 from jobqueue.backends.sql.filters import in_status, matching, without_paused
-from jobqueue.backends.sql.ports import queue_statements
+from jobqueue.backends.sql.ports.statements import queues as queue_statements
 from jobqueue.backends.sql.search.matches import matches_of
 from jobqueue.backends.sql.search.plan import count_by_status, plan_of
 from jobqueue.backends.sql.search.step import step_of

@@ -13,7 +13,7 @@ from django.db.models import Aggregate, Max, Q, QuerySet, Sum
 
 from jobqueue.backends.ports import Metrics
 from jobqueue.backends.sql.filters import paused
-from jobqueue.backends.sql.ports import depth_statements as statements
+from jobqueue.backends.sql.ports.statements import depth as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Metric
 from jobqueue.models.fields import DataField, as_utc
