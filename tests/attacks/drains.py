@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management import CommandError, call_command
 
 from jobqueue import backends
-from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.claims.leases import SqliteLeases
 from jobqueue.clock import SYSTEM, from_text
 from jobqueue.handlers.registry import registry
 from jobqueue.ids import new_id

@@ -22,7 +22,7 @@ from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite import drafts as sqlite_drafts
 from jobqueue.backends.sqlite import statements as sqlite_statements
-from jobqueue.backends.sqlite.leases import SqliteLeases
+from jobqueue.backends.sqlite.claims.leases import SqliteLeases
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.models import Job
 from jobqueue.records import Settled

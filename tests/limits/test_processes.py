@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from jobqueue.backends.postgresql import limit_statements
+from jobqueue.backends.postgresql.claims import limit_statements
 from jobqueue.models import Job, Start
 from jobqueue.records import Filter
 from jobqueue.states import JobStatus

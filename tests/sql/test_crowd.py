@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.backends.sql import crowd
+from jobqueue.backends.sql.claims import crowd
 from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import draft, finish, put, put_all, request, take, take_one
 from tests.worker.harness import until

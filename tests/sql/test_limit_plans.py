@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 from django.db import connections
 
-from jobqueue.backends.postgresql import limit_statements, statements, values
-from jobqueue.backends.sqlite import limited_claims
+from jobqueue.backends.postgresql import statements, values
+from jobqueue.backends.postgresql.claims import limit_statements
+from jobqueue.backends.sqlite.claims import limited_claims
 from jobqueue.testing.contract.harness import request
 from tests.sql.test_plans import FAR_AHEAD, SERIES, fill
 

@@ -16,7 +16,8 @@ import pytest
 from django.db import connections, transaction
 
 from jobqueue.backends.postgresql.statements import cycle_statement
-from jobqueue.backends.sqlite import claim_rows, statements
+from jobqueue.backends.sqlite import statements
+from jobqueue.backends.sqlite.claims import claim_rows
 from jobqueue.policy.leases import settle_dead, settle_overdue
 from jobqueue.policy.settling import completed
 from jobqueue.records import Scope

@@ -12,12 +12,12 @@ from typing import Any
 from django.db import OperationalError
 
 from jobqueue.backends.postgresql import statements, values
+from jobqueue.backends.postgresql.claims.leases import PostgresLeases
+from jobqueue.backends.postgresql.claims.limited_claims import PostgresLimitedClaims
 from jobqueue.backends.postgresql.drafts import PostgresDrafts
 from jobqueue.backends.postgresql.floors import statements as floor_statements
 from jobqueue.backends.postgresql.floors.floor import LAG, Position
 from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_behind, range_values
-from jobqueue.backends.postgresql.leases import PostgresLeases
-from jobqueue.backends.postgresql.limited_claims import PostgresLimitedClaims
 from jobqueue.backends.postgresql.ports.metrics import PostgresMetrics
 from jobqueue.backends.postgresql.ports.retention import PostgresRetention
 from jobqueue.backends.postgresql.ports.schedules import PostgresSchedules
@@ -26,8 +26,8 @@ from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
 from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresListener, channel_of
 from jobqueue.backends.sql.backend import SqlBackend
-from jobqueue.backends.sql.crowd import WALKED_AT_ONCE, Group
-from jobqueue.backends.sql.limited_claims import without_limited
+from jobqueue.backends.sql.claims.crowd import WALKED_AT_ONCE, Group
+from jobqueue.backends.sql.claims.limited_claims import without_limited
 from jobqueue.backends.sql.settlements import refused
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from jobqueue.backends.base import Backend, Judge
-from jobqueue.backends.sql.crowd import Crowd
+from jobqueue.backends.sql.claims.crowd import Crowd
+from jobqueue.backends.sql.claims.held_claims import HeldClaims
+from jobqueue.backends.sql.claims.leases import StoredLeases
+from jobqueue.backends.sql.claims.limited_claims import LimitedClaims
 from jobqueue.backends.sql.drafts import Drafts
-from jobqueue.backends.sql.held_claims import HeldClaims
-from jobqueue.backends.sql.leases import StoredLeases
-from jobqueue.backends.sql.limited_claims import LimitedClaims
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.ports.duties import SqlDutyRoster
 from jobqueue.backends.sql.ports.errors import SqlErrorReader

@@ -13,11 +13,12 @@ from typing import Any
 
 from jobqueue.backends.base import Judge
 from jobqueue.backends.sql.backend import SqlBackend
-from jobqueue.backends.sql.crowd import Group
-from jobqueue.backends.sqlite import claim_rows, lock, statements
+from jobqueue.backends.sql.claims.crowd import Group
+from jobqueue.backends.sqlite import lock, statements
+from jobqueue.backends.sqlite.claims import claim_rows
+from jobqueue.backends.sqlite.claims.leases import SqliteLeases
+from jobqueue.backends.sqlite.claims.limited_claims import SqliteLimitedClaims
 from jobqueue.backends.sqlite.drafts import SqliteDrafts
-from jobqueue.backends.sqlite.leases import SqliteLeases
-from jobqueue.backends.sqlite.limited_claims import SqliteLimitedClaims
 from jobqueue.backends.sqlite.ports import storage
 from jobqueue.backends.sqlite.ports.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.ports.retention import SqliteRetention

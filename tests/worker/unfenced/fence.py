@@ -8,7 +8,7 @@ from typing import Any
 
 from jobqueue.backends.postgresql import statements as postgresql_statements
 from jobqueue.backends.sql import statements as sql_statements
-from jobqueue.backends.sql.held_claims import HeldClaims
+from jobqueue.backends.sql.claims.held_claims import HeldClaims
 from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.backends.sqlite import statements as sqlite_statements
 from jobqueue.models import Job

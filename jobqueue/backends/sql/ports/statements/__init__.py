@@ -1,3 +1,3 @@
-"""The statements of ports that read too much for the ORM."""
+"""The statements of the ports, the same for both databases."""
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ SELECT id, type, queue, coalesce(lease_owner, ''), updated_at
 
 
 def _end(priority: int, direction: str) -> str:
-    # Nor is Postgres told which priority: see depth_statements.
+    # Nor is Postgres told which priority: see ``depth``.
     return (
         "SELECT * FROM (SELECT tenant FROM job_queue WHERE status = 'queued' AND queue = %(queue)s AND type = %(type)s "
         f"AND priority = (SELECT {priority}) AND scheduled_at <= %(now)s "

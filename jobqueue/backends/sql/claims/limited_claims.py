@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from jobqueue.backends.ports.limits import MAX_AGE, Limits
-from jobqueue.backends.sql.crowd import Group
+from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from jobqueue.backends.ports.limits import Limits
-from jobqueue.backends.postgresql import limit_statements as statements
 from jobqueue.backends.postgresql import values
+from jobqueue.backends.postgresql.claims import limit_statements as statements
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.sql.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
-from jobqueue.backends.sql.limited_claims import LimitedClaims, Start, limited_types
+from jobqueue.backends.sql.claims.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
+from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start, limited_types
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits import Account, Candidate, LimitBook
 from jobqueue.records import ClaimRequest

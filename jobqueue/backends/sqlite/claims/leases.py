@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from jobqueue.backends.base import Judge
-from jobqueue.backends.sql.leases import StoredLeases
+from jobqueue.backends.sql.claims.leases import StoredLeases
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.backends.sqlite import statements

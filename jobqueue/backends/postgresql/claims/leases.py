@@ -14,7 +14,7 @@ from jobqueue.backends.postgresql.floors.floor import Position
 from jobqueue.backends.postgresql.floors.floors import Floors
 from jobqueue.backends.postgresql.floors.looks import Looks, range_values
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.sql.leases import StoredLeases
+from jobqueue.backends.sql.claims.leases import StoredLeases
 from jobqueue.backends.sql.obstacles import Obstacles
 from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.clock import SYSTEM

@@ -8,7 +8,7 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
-from jobqueue.backends.sql.crowd import Group
+from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sqlite import statements
 from jobqueue.clock import from_text
 from jobqueue.models.job import MOST_COUNTED

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from jobqueue.backends.sql.crowd import Group
-from jobqueue.backends.sql.limited_claims import LimitedClaims, Start
+from jobqueue.backends.sql.claims.crowd import Group
+from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import from_text, to_text
 from jobqueue.policy.limits import Account, Candidate

@@ -1,0 +1,3 @@
+"""Claims on Postgres."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Claims on SQLite."""
+
+from __future__ import annotations
