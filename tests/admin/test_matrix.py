@@ -21,7 +21,7 @@ from jobqueue.records.schedule import Origin
 from jobqueue.schedules import operation
 from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from tests.admin.conftest import PERMISSIONS, is_question
 from tests.conftest import TABLES
 

@@ -36,7 +36,7 @@ from jobqueue.orders.refusals import WORDS
 from jobqueue.policy.settling import settled
 from jobqueue.records import Again, Dead, Ending, Failure, Ground, Scope
 from jobqueue.testing.contract.harness import put, settle, take_one
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from tests.admin import catalogue
 from tests.admin.conftest import ALL, STATUSES, told
 from tests.app import edited

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.urls import URLPattern, reverse
 
 from jobqueue.testing.contract.harness import put
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 
 OWNER = "host:1:nonce"
 NAMES = (

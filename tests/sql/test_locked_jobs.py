@@ -17,7 +17,7 @@ from jobqueue.policy.settling import completed
 from jobqueue.records import Dead
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import LEASE, draft, failing, job, put_all, request, take
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from jobqueue.testing.contract.watching import report_of
 from tests.conftest import make_sql_backend
 from tests.waking.test_silence import address

@@ -11,7 +11,7 @@ from django.db import connections
 from jobqueue.models import Metric, Worker
 from jobqueue.records import Tally
 from jobqueue.testing.clock import NOON
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from tests.conftest import make_sql_backend
 from tests.waking.test_silence import address
 

@@ -12,7 +12,7 @@ import pytest
 from jobqueue import runtime
 from jobqueue.models import Worker
 from jobqueue.testing.contract.harness import draft, put_all, take
-from jobqueue.testing.contract.registering import worker as record_of
+from jobqueue.testing.contract.ports.registering import worker as record_of
 from jobqueue.worker import worker_lock
 from jobqueue.worker.supervisor import deaths
 from tests.conftest import ON_SQLITE

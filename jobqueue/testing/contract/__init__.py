@@ -7,26 +7,26 @@ fixture ``make_backend`` that returns a function. The function takes a clock, or
 from __future__ import annotations
 
 from jobqueue.testing.contract.claiming import ClaimContract
-from jobqueue.testing.contract.duties import DutyContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
-from jobqueue.testing.contract.gauging import GaugeContract
-from jobqueue.testing.contract.health import HealthContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.limiting import LimitContract
-from jobqueue.testing.contract.metering import MeterContract
-from jobqueue.testing.contract.operator.amending import AmendContract
-from jobqueue.testing.contract.operator.finding import FindContract, SearchContract
-from jobqueue.testing.contract.operator.grouping import GroupContract
-from jobqueue.testing.contract.operator.operating import OperatorContract
+from jobqueue.testing.contract.ports.duties import DutyContract
+from jobqueue.testing.contract.ports.gauging import GaugeContract
+from jobqueue.testing.contract.ports.health import HealthContract
+from jobqueue.testing.contract.ports.metering import MeterContract
+from jobqueue.testing.contract.ports.operator.amending import AmendContract
+from jobqueue.testing.contract.ports.operator.finding import FindContract, SearchContract
+from jobqueue.testing.contract.ports.operator.grouping import GroupContract
+from jobqueue.testing.contract.ports.operator.operating import OperatorContract
+from jobqueue.testing.contract.ports.registering import RegisterContract
+from jobqueue.testing.contract.ports.retaining import RetentionContract
+from jobqueue.testing.contract.ports.sampling import SampleContract
+from jobqueue.testing.contract.ports.scheduling import ScheduleContract
+from jobqueue.testing.contract.ports.storing import StorageContract
 from jobqueue.testing.contract.races import RaceContract
-from jobqueue.testing.contract.registering import RegisterContract
 from jobqueue.testing.contract.repeating import RepeatContract
-from jobqueue.testing.contract.retaining import RetentionContract
-from jobqueue.testing.contract.sampling import SampleContract
-from jobqueue.testing.contract.scheduling import ScheduleContract
 from jobqueue.testing.contract.settling import SettleContract
-from jobqueue.testing.contract.storing import StorageContract
 from jobqueue.testing.contract.waking import WakeContract
 from jobqueue.testing.contract.watching import WatchContract
 

@@ -18,7 +18,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.models import Job, Worker
 from jobqueue.records import Scope, Tally, WorkerState
 from jobqueue.testing.contract.harness import draft, put, put_all, take, take_one
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from tests.admin.conftest import shown, told
 from tests.admin.outline import Outline, stumbles
 from tests.admin.test_pages import Inline

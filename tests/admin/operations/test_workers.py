@@ -17,7 +17,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.models import Job, Worker
 from jobqueue.records import Progress, WorkerRequest, WorkerState
 from jobqueue.testing.contract.harness import draft, put, put_all, take, take_one
-from jobqueue.testing.contract.registering import worker
+from jobqueue.testing.contract.ports.registering import worker
 from jobqueue.version import __version__
 from tests.admin.conftest import told
 from tests.admin.outline import Outline, stumbles

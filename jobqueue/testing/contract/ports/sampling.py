@@ -12,7 +12,7 @@ from jobqueue.policy.stretches import KEPT
 from jobqueue.records import Depth, Scope
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.testing.contract.harness import Contract, draft, finish, put, put_all, take, take_one
-from jobqueue.testing.contract.metering import HOUR, MINUTE, MUCH, tally_of
+from jobqueue.testing.contract.ports.metering import HOUR, MINUTE, MUCH, tally_of
 
 
 def met(backend: Backend, span: int = MINUTE, **names: str) -> list[tuple[Any, ...]]:

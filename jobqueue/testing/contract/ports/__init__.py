@@ -1,0 +1,3 @@
+"""Tests of the ports of a backend."""
+
+from __future__ import annotations
