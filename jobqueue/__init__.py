@@ -35,7 +35,7 @@ from jobqueue.errors import (
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.origin import origin
 from jobqueue.handlers.typed_options import JobOptions
-from jobqueue.policy.declared_limits import Concurrency, Rate
+from jobqueue.policy.limits.declared_limits import Concurrency, Rate
 from jobqueue.policy.retry import Exponential, Fixed
 from jobqueue.policy.schedules.rule import Cron, Every
 from jobqueue.records import JobRecord

@@ -12,7 +12,7 @@ from jobqueue.handlers.job_options import Exceptions, aliases_of, lease_of, opti
 from jobqueue.handlers.payload import Upgrader
 from jobqueue.handlers.registry import job_type, registry
 from jobqueue.handlers.typed_options import JobDefaults
-from jobqueue.policy.declared_limits import DeclaredLimit
+from jobqueue.policy.limits.declared_limits import DeclaredLimit
 from jobqueue.policy.retry import Delay, Exponential, Seconds
 from jobqueue.policy.schedules.rule import Rule
 from jobqueue.schedules.declared import declare_rules

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from jobqueue import conf, queues
 from jobqueue.errors import InvalidHandler, InvalidOption
 from jobqueue.handlers.options import KEY_LENGTH, UNSEEN
-from jobqueue.policy.declared_limits import DeclaredLimit
-from jobqueue.policy.limits import LimitBook
+from jobqueue.policy.limits.declared_limits import DeclaredLimit
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.queue_options import options_of
 from jobqueue.records import Draft, Limit, Scope

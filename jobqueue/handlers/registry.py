@@ -24,7 +24,7 @@ from jobqueue.handlers.reconciler import Reconciler
 from jobqueue.handlers.result import ResultType
 from jobqueue.handlers.signature import Signature
 from jobqueue.ids import new_id
-from jobqueue.policy.declared_limits import DeclaredLimit, checked
+from jobqueue.policy.limits.declared_limits import DeclaredLimit, checked
 from jobqueue.policy.retry import RetryPolicy, Seconds
 from jobqueue.records import Assignment, Claim, Draft
 

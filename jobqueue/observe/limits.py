@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jobqueue.backends.base import Backend
 from jobqueue.handlers.limits import declared_book
 from jobqueue.handlers.registry import registry
-from jobqueue.policy.limits import LimitBook
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.records import JobRecord, Limit, LimitUse, StoredLimit
 
 

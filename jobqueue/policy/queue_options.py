@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from jobqueue.errors import InvalidOption
-from jobqueue.policy.declared_limits import checked
+from jobqueue.policy.limits.declared_limits import checked
 from jobqueue.policy.nearest import did_you_mean
 from jobqueue.records.queue_options import QueueOptions, WhenFull
 

@@ -12,7 +12,7 @@ from jobqueue import Concurrency, InvalidHandler, InvalidOption, Rate
 from jobqueue.handlers.limits import declared
 from jobqueue.handlers.options import Options
 from jobqueue.handlers.registry import job_type
-from jobqueue.policy.limits import LimitBook
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.policy.queue_options import mistakes
 from jobqueue.policy.retry import RetryPolicy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from jobqueue.policy.limits import LimitBook
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.records import JobRecord, Limit, LimitUse, StoredLimit
 
 #: Workers read the stored limits again after so many seconds.

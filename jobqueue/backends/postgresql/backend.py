@@ -32,7 +32,7 @@ from jobqueue.backends.sql.settlements import refused
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds
 from jobqueue.models.fields import as_utc
-from jobqueue.policy.limits import Chosen, LimitBook
+from jobqueue.policy.limits.limits import Chosen, LimitBook
 from jobqueue.records import Claim, ClaimRequest, Cycle, Settled, Settlement
 
 #: Seconds for which turns skip locked rows after a turn that met a lock. Postponed settlements are offered again within

@@ -27,7 +27,7 @@ from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
 from jobqueue.clock import Clock, from_text, to_text
-from jobqueue.policy.limits import Chosen, LimitBook
+from jobqueue.policy.limits.limits import Chosen, LimitBook
 from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement, Sweep
 
 Row = tuple[Any, ...]

@@ -15,7 +15,7 @@ from jobqueue.cli.hints import about_queue, about_type
 from jobqueue.cli.values import plain
 from jobqueue.errors import InvalidOption
 from jobqueue.observe.limits import LimitState, limit_states
-from jobqueue.policy.declared_limits import Concurrency, DeclaredLimit, Rate
+from jobqueue.policy.limits.declared_limits import Concurrency, DeclaredLimit, Rate
 from jobqueue.records import Limit, LimitUse, Scope
 from jobqueue.worker.start import known_queues
 

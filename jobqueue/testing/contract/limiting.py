@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobqueue.backends.base import Backend
-from jobqueue.policy.limits import LimitBook
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.policy.settling import released
 from jobqueue.records import Again, Claim, ClaimRequest, Cycle, Later, Limit, LimitKind, Scope
 from jobqueue.testing.clock import VirtualClock

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
-from jobqueue.policy.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
+from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
 from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitKind, LimitUse, StoredLimit
 from jobqueue.states import JobStatus
 

@@ -13,7 +13,7 @@ from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.claims.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start, limited_types
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.limits import Account, Candidate, LimitBook
+from jobqueue.policy.limits.limits import Account, Candidate, LimitBook
 from jobqueue.records import ClaimRequest
 
 

@@ -18,7 +18,7 @@ from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of
+from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of
 from jobqueue.records import Claim, ClaimRequest, Cycle, LimitKind
 
 #: The most groups, and the most keys of a group, in which one claim looks for jobs.

@@ -13,7 +13,7 @@ from jobqueue.backends.sql.filters import in_status
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Start
 from jobqueue.models import StoredLimit as Row
-from jobqueue.policy.limits import LimitBook, Running, uses, uses_of
+from jobqueue.policy.limits.limits import LimitBook, Running, uses, uses_of
 from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, Scope, StoredLimit
 from jobqueue.states import JobStatus
 

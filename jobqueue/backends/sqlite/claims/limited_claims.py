@@ -10,7 +10,7 @@ from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import from_text, to_text
-from jobqueue.policy.limits import Account, Candidate
+from jobqueue.policy.limits.limits import Account, Candidate
 
 # Over job_queue_leased, which has the running jobs alone.
 RUNNING = (

@@ -1,0 +1,3 @@
+"""Limits: how code declares them, and which jobs may start under them."""
+
+from __future__ import annotations
