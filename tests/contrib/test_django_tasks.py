@@ -17,7 +17,8 @@ if not project.HAS_TASKS:
 
 from jobqueue import Fixed, backends, control, enqueue, get
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.django_tasks import JobQueueBackend, JobQueueTask, as_handler, as_task, task_types
+from jobqueue.contrib.django_tasks import JobQueueBackend, JobQueueTask, as_handler, as_task
+from jobqueue.contrib.django_tasks.job_types import task_types
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.contrib.django_tasks.priorities import band, levels
 from jobqueue.contrib.django_tasks.tasks_api import (

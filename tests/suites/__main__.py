@@ -71,7 +71,7 @@ def main(folder):
     setup_test_environment()
     setup_databases(verbosity=0, interactive=False)
     suite = _tests_in(folder)
-    import_module("jobqueue.contrib.django_tasks.task_types").late.clear()  # as if their app were installed
+    import_module("jobqueue.contrib.django_tasks.job_types.task_types").late.clear()  # as if their app were installed
     report = unittest.TextTestRunner(stream=StringIO(), resultclass=Report).run(suite)
     return _say(report.outcomes, report.skipped_here)
 

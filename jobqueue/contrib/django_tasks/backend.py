@@ -12,9 +12,10 @@ from django.core.checks import CheckMessage
 from jobqueue import backends
 from jobqueue.api.admission import admit
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.django_tasks import checks, priorities, results, task_types
-from jobqueue.contrib.django_tasks.arguments import TaskSignature
+from jobqueue.contrib.django_tasks import checks, priorities, results
 from jobqueue.contrib.django_tasks.facts import TaskFacts
+from jobqueue.contrib.django_tasks.job_types import task_types
+from jobqueue.contrib.django_tasks.job_types.arguments import TaskSignature
 from jobqueue.contrib.django_tasks.options import AliasOptions
 from jobqueue.contrib.django_tasks.task import JobQueueTask
 from jobqueue.contrib.django_tasks.tasks_api import (

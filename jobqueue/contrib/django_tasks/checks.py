@@ -8,7 +8,7 @@ from django.apps import apps
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as Caution
 
-from jobqueue.contrib.django_tasks import task_types
+from jobqueue.contrib.django_tasks.job_types import task_types
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.policy.nearest import did_you_mean
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobqueue.api.handler import Handler, handler_of
-from jobqueue.contrib.django_tasks import task_types
+from jobqueue.contrib.django_tasks.job_types import task_types
 from jobqueue.contrib.django_tasks.task import JobQueueTask
 from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask
 from jobqueue.policy.nearest import did_you_mean

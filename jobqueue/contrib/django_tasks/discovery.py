@@ -12,8 +12,8 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
-from jobqueue.contrib.django_tasks import task_types
 from jobqueue.contrib.django_tasks.backend import JobQueueBackend
+from jobqueue.contrib.django_tasks.job_types import task_types
 from jobqueue.contrib.django_tasks.options import mistakes
 from jobqueue.contrib.django_tasks.tasks_api import AnyTask, Task, task_backends
 

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from jobqueue.clock import SYSTEM
-from jobqueue.contrib.django_tasks.arguments import TaskSignature
 from jobqueue.contrib.django_tasks.facts import TaskFacts
+from jobqueue.contrib.django_tasks.job_types.arguments import TaskSignature
 from jobqueue.contrib.django_tasks.tasks_api import (
     AnyTask,
     AnyTaskResult,
@@ -30,7 +30,7 @@ from jobqueue.records import Assignment, Claim, Draft, Ending, JobRecord, PastAt
 from jobqueue.states import JobStatus
 
 if TYPE_CHECKING:
-    from jobqueue.contrib.django_tasks.task_types import TaskType
+    from jobqueue.contrib.django_tasks.job_types.task_types import TaskType
 
 STATUSES = {
     JobStatus.QUEUED: TaskResultStatus.READY,

@@ -31,7 +31,7 @@ from jobqueue.policy.retry import Fixed, decide
 from jobqueue.records import Assignment, AttemptCount, Claim, Dead, JobRecord, Stopped
 
 if TYPE_CHECKING:
-    from jobqueue.contrib.django_tasks.task_types import TaskType
+    from jobqueue.contrib.django_tasks.job_types.task_types import TaskType
 
 _NO_WAIT = Fixed(timedelta(0))
 _DICE = Random(0)  # noqa: S311 - it decides nothing: whether a wait follows is asked, not how long

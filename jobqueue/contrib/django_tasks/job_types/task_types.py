@@ -9,8 +9,8 @@ from typing import Any
 
 from django.apps import apps
 
-from jobqueue.contrib.django_tasks.arguments import TaskPayload, TaskSignature
-from jobqueue.contrib.django_tasks.attempt import TaskAttempt
+from jobqueue.contrib.django_tasks.job_types.arguments import TaskPayload, TaskSignature
+from jobqueue.contrib.django_tasks.job_types.attempt import TaskAttempt
 from jobqueue.contrib.django_tasks.options import options_of, policy_with
 from jobqueue.contrib.django_tasks.task import OF_A_TYPE
 from jobqueue.contrib.django_tasks.tasks_api import AnyTask, InvalidTask

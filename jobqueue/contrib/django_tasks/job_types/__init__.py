@@ -1,0 +1,3 @@
+"""The job types of tasks, with their arguments and attempts."""
+
+from __future__ import annotations
