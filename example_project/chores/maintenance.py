@@ -16,7 +16,7 @@ from jobqueue.clock import SYSTEM
 PATTERNS = "patterns"
 
 
-@job(priority=8, atomic=True)
+@job(priority=8, atomic=True, timeout=20)
 def memory_importance_decay(decay_factor: float = 0.99) -> int:
     """Let all memories lose importance. The transaction is the job's, so no retry does it twice."""
     return Memory.objects.filter(importance__gt=0).update(importance=F("importance") * decay_factor)
