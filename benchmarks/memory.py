@@ -13,12 +13,13 @@ from benchmarks.jobs import Resize, collect, resize_image
 from benchmarks.report import Figure, Value
 from benchmarks.site import Site
 from benchmarks.workers import Worker, until, worker
-from jobqueue.worker.supervisor.duties.upkeep import Upkeep
 
 #: Megabytes to reach.
 WHOLE = {"sqlite": 70.0, "postgres": 75.0}
 FURTHER = 8.0
 MOST = 3
+#: The seconds between two turns of the duty ``upkeep``, which needs Django to be imported.
+UPKEEP = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _sizes(site: Site, executors: int, count: int) -> Sizes:
         wait_until_done(pause=0.1)
         busy = running.memory()
         _collect(running)
-        time.sleep(Upkeep.every + 1)  # until the worker has seen that nothing is left to do
+        time.sleep(UPKEEP + 1)  # until the worker has seen that nothing is left to do
         return Sizes(idle, busy, running.memory())
 
 
