@@ -72,7 +72,6 @@ class Migration(migrations.Migration):
                 "verbose_name": "limit",
                 "verbose_name_plural": "limits",
                 "db_table": "job_queue_limit",
-                "permissions": [("limit_queue", "Can set limits of queues and job types")],
                 "default_permissions": (),
             },
         ),

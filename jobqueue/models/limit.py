@@ -31,7 +31,6 @@ class StoredLimit(models.Model):
         verbose_name = _("limit")
         verbose_name_plural = _("limits")
         default_permissions = ()
-        permissions = [("limit_queue", _("Can set limits of queues and job types"))]
         constraints = [
             models.UniqueConstraint(fields=["scope", "name", "kind", "per", "key"], name="job_queue_limit_place"),
             models.CheckConstraint(
