@@ -29,9 +29,9 @@ def schedule(
 ) -> None:
     """Declare a schedule of a handler's jobs. Call it in a module with jobs, where each process imports it.
 
-    ``missed`` says what becomes of slots that no worker was there for, ``overlap`` what a slot does while an earlier
-    job of the schedule waits or runs, and ``while_paused`` what becomes of the slots of a pause. ``jitter`` delays all
-    jobs by the same part of it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
+    ``missed`` says what happens to slots that no worker fired in time, ``overlap`` what happens to a slot while an
+    earlier job of the schedule waits or runs, and ``while_paused`` what happens to slots during a pause. ``jitter`` is
+    the longest delay of the jobs; each schedule has a fixed delay up to it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
     unique_key, and expires_after, which counts from the slot; ``handler.using(…)`` can set most of them
     too. Raises InvalidOption and InvalidHandler.
     """

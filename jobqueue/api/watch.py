@@ -1,6 +1,6 @@
-"""What else happens to new jobs than being stored: nothing, except under ``JOBQUEUE["TESTING"]``.
+"""A hook that is called after jobs were stored. It does nothing, except under ``JOBQUEUE["TESTING"]``.
 
-``jobqueue.testing`` runs jobs here in the process that enqueues them.
+``jobqueue.testing`` uses it to run jobs in the process that enqueues them.
 """
 
 from __future__ import annotations

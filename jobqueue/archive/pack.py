@@ -1,4 +1,4 @@
-"""The archive's parts are written, and packed into one file for each day and status."""
+"""The parts of an archive: how they are written, and packed into one file for each day and status."""
 
 from __future__ import annotations
 

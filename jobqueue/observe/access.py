@@ -1,4 +1,4 @@
-"""Who may read the views for monitors: staff, a monitor with the token, and whom a rule of the project admits."""
+"""Who may read the view for monitors: staff, a monitor with the token, and requests that ``MONITOR_CHECK`` accepts."""
 
 from __future__ import annotations
 

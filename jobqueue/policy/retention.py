@@ -29,12 +29,12 @@ class Rule:
     archive: str | None = None
 
     def concerns(self, status: str, kind: str, queue: str) -> bool:
-        """Return whether a job belongs to this rule, if no other rule says more about it."""
+        """Return whether this rule applies to a job for which there is no more specific one."""
         return self.status == status and self.type in (None, kind) and self.queue in (None, queue)
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """How much the rule says. A rule for a type and a queue counts most, then one for a type, then for a queue."""
+        """How specific the rule is: most for a type and a queue, then for a type, then for a queue."""
         return self.type is not None, self.queue is not None
 
     @property
@@ -56,7 +56,7 @@ class EndedJob:
 
 
 def rule_for(rules: Sequence[Rule], status: str, kind: str, queue: str) -> Rule | None:
-    """Return the rule that decides about a job: of those that concern it, the one that says most."""
+    """Return the rule that decides about a job: the most specific one."""
     concerned = (rule for rule in rules if rule.concerns(status, kind, queue))
     return max(concerned, key=lambda rule: rule.weight, default=None)
 

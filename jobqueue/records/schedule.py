@@ -11,7 +11,7 @@ from jobqueue.records.draft import Draft
 
 
 class Missed(StrEnum):
-    """What becomes of slots that no worker was there for: none runs, the newest runs, or all run up to a cap."""
+    """What happens to slots that no worker fired in time: none runs, the newest runs, or all run up to a cap."""
 
     SKIP = "skip"
     ONCE = "once"
@@ -27,7 +27,7 @@ class Overlap(StrEnum):
 
 
 class WhilePaused(StrEnum):
-    """What becomes of the slots of a pause: they are dropped, or are treated as missed when it ends."""
+    """What happens to slots during a pause: they are dropped, or count as missed when it ends."""
 
     DROP = "drop"
     KEEP = "keep"

@@ -82,8 +82,8 @@ def assert_idempotent(
 ) -> None:
     """Assert that a handler does the same whether it runs once, twice, or after an attempt that was killed.
 
-    ``observe`` returns what the handler is to bring about, such as rows or the content of a file. It is compared after
-    one attempt, after a second one, and after each pair of a killed and a complete attempt, killed before each
+    ``observe`` returns the effects of the handler, such as rows or the content of a file. They are compared after one
+    attempt, after a second one, and after each pair of a killed and a complete attempt. Attempts are killed before each
     statement and each progress report in turn. An atomic handler doesn't run again after a complete attempt, because it
     commits with its completion; it is only killed.
 

@@ -1,4 +1,4 @@
-"""A real worker for the few tests that want one."""
+"""A real worker, for the few tests that need one."""
 
 from __future__ import annotations
 

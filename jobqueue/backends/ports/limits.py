@@ -19,9 +19,9 @@ class Limits(ABC):
 
     - A stored limit replaces the one in code that differs from it only in the number. A stored limit without one in
       code applies too.
-    - Of the jobs that a limit counts, never more than its number run, or start within a window, whatever workers do at
-      once. What runs is counted by the leases of rows, so a limit that is lowered ends nothing that runs.
-    - Due jobs are taken in the order of priority, due time and id. Jobs whose limits are used up are passed over.
+    - However many workers claim at once, never more jobs than a limit's number run, or start within a window. Running
+      jobs are counted by the leases of rows. If a limit is lowered, jobs that run already continue.
+    - Due jobs are taken in the order of priority, due time and id. Jobs whose limits are used up are skipped.
     - A limit with a key applies to the jobs that have a value for the key, for each value by itself.
     """
 

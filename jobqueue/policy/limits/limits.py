@@ -77,7 +77,7 @@ class LimitBook:
         return self.names.get(job_type, job_type) in self._types
 
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
-        """Return the limits of a type, or of a queue in itself."""
+        """Return the limits of a type or queue alone, without those of the other."""
         if scope is Scope.QUEUE:
             return [one for one in self._in_force(name, "") if one.scope is scope]
         current = self.names.get(name, name)
@@ -159,7 +159,7 @@ class Allowances:
             self._used[account] = self._used.get(account, 0) + 1
 
     def wait(self, queue: str, job_type: str, keys: str | None) -> float | None:
-        """Return in how many seconds a job may start. ``None``: when a running job ends, which no clock tells."""
+        """Return in how many seconds a job may start, or ``None`` if it waits for a running job to end."""
         waits = []
         for limit, account in self.accounts(queue, job_type, keys):
             if self._used.get(account, 0) < limit.number:
@@ -172,10 +172,10 @@ class Allowances:
 
 @dataclass
 class Chosen:
-    """The jobs under limits that a claim may take, in order, and what became of the others.
+    """The jobs under limits that a claim may take, in order, and why the others must wait.
 
-    ``next_start`` is when the next of the others may start, as far as a clock tells. ``is_contended`` means that
-    another worker decides about some of them at this moment.
+    ``next_start`` is when the next of the others may start, unless it waits for a running job to end.
+    ``is_contended`` means that another worker decides about some of them at this moment.
     """
 
     jobs: list[Candidate] = field(default_factory=list)

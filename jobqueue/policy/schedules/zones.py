@@ -18,7 +18,7 @@ _MOST = timedelta(hours=26)
 
 
 def fixed_slots(line: str, zone: ZoneInfo, moment: datetime) -> Iterator[datetime]:
-    """Yield slots at fixed times. One that doesn't exist is at the change of the clock; of two, only the first is."""
+    """Yield slots at fixed times. If a time is skipped, its slot is at the change; if it comes twice, at the first one."""
     last = moment
     for local in CronSim(line, _local(moment, zone)):
         slot = local.replace(tzinfo=zone).astimezone(UTC)
@@ -30,7 +30,7 @@ def fixed_slots(line: str, zone: ZoneInfo, moment: datetime) -> Iterator[datetim
 
 
 def interval_slots(line: str, zone: ZoneInfo, moment: datetime) -> Iterator[datetime]:
-    """Yield slots wherever the local time matches, also twice."""
+    """Yield slots whenever the local time matches, even twice."""
     offset, changed = _offset(moment, zone), True
     while changed:
         changed = False

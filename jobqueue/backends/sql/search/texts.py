@@ -1,7 +1,7 @@
-"""The search for errors among jobs that wait for somebody: all of them, in indexes.
+"""The search for errors among failed jobs and dead letters. It reads indexes, so it finds all matches.
 
-A fingerprint has one class, so a class is searched among the errors that occur, and jobs are found by fingerprint. The
-text of an error is searched in an index of the database.
+All errors with one fingerprint have the same class. So a class is searched among the errors that occur, and its jobs
+are found by fingerprint. The text of an error is searched in an index of the database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a duty is."""
+"""The base class of duties."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from jobqueue.worker.supervisor.context import WorkerContext
 
 
 class Duty(ABC):
-    """Work that comes round. It must be safe if two workers do it at once, also if one of them was frozen meanwhile.
+    """Periodic work. Two workers must be able to do it at once, even if one of them was frozen meanwhile.
 
-    It is done in the supervisor, which also renews leases, so a turn takes some milliseconds. A duty with more to do
+    The supervisor does it, and also renews leases, so a turn must take only some milliseconds. A duty with more to do
     asks to be called again soon. It calls the backend directly, and raises if it fails.
     """
 

@@ -1,4 +1,4 @@
-"""The history of jobs that another program has deleted is deleted too, a page at a time."""
+"""The deletion of history whose job another program has deleted, a page at a time."""
 
 from __future__ import annotations
 

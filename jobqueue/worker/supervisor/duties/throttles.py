@@ -1,4 +1,4 @@
-"""The throttles whose time has passed are deleted."""
+"""The deletion of throttles whose time has passed."""
 
 from __future__ import annotations
 
