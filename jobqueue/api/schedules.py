@@ -31,9 +31,9 @@ def schedule(
 
     ``missed`` says what happens to slots that no worker fired in time, ``overlap`` what happens to a slot while an
     earlier job of the schedule waits or runs, and ``while_paused`` what happens to slots during a pause. ``jitter`` is
-    the longest delay of the jobs; each schedule has a fixed delay up to it. The other options are queue, priority, max_retries, timeout, tenant, workspace,
-    unique_key, and expires_after, which counts from the slot; ``handler.using(…)`` can set most of them
-    too. Raises InvalidOption and InvalidHandler.
+    the longest delay of the jobs; each schedule has a fixed delay up to it. The other options are queue, priority,
+    max_retries, timeout, tenant, workspace, unique_key, and expires_after, which counts from the slot;
+    ``handler.using(…)`` can set most of them too. Raises InvalidOption and InvalidHandler.
     """
     given = {
         "start": start,

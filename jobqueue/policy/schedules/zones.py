@@ -18,7 +18,7 @@ _MOST = timedelta(hours=26)
 
 
 def fixed_slots(line: str, zone: ZoneInfo, moment: datetime) -> Iterator[datetime]:
-    """Yield slots at fixed times. If a time is skipped, its slot is at the change; if it comes twice, at the first one."""
+    """Yield slots at fixed times. The slot of a skipped time is at the change; a time that comes twice has one slot."""
     last = moment
     for local in CronSim(line, _local(moment, zone)):
         slot = local.replace(tzinfo=zone).astimezone(UTC)

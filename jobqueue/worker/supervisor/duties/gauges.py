@@ -13,7 +13,7 @@ _SHARE = 0.05
 
 
 class Gauges(Duty):
-    """Counts the jobs of queues with a capacity every second. Each worker asks, and the backend lets one of them count."""
+    """Counts the jobs of queues with a capacity every second. Each worker asks, and the backend lets one count."""
 
     name = "gauges"
     every = SAMPLE_EVERY.total_seconds()
