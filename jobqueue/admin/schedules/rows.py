@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -88,6 +88,11 @@ def row_of(of: admin.ModelAdmin[Any], one: ScheduleRecord, known: frozenset[str]
         runs=one.runs,
         trouble=one.trouble,
     )
+
+
+def percent(share: float) -> str:
+    """Format a share as the dashboard does."""
+    return gettext("%(count)s %%") % {"count": number_format(display.percent(share), 1)}
 
 
 def run_rows(runs: Iterable[Run], site: str) -> list[RunRow]:

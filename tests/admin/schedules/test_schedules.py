@@ -69,7 +69,7 @@ def test_a_page_shows_runs_with_their_rate_and_the_next_slots_in_both_zones(queu
         claim = take_one(queue, types=TYPES)
         bury(queue, claim) if number == 0 else settle(queue, completed(claim, "null"))
     answer = text(keeper.page(nightly.id, "schedule"))
-    assert "67%" in answer
+    assert "66.6 %" in answer
     assert "03:00:00 IST" in answer
     assert answer.count('<li class="jq-completed"') == 2
     assert keeper.client.get(address("change_live", nightly.id)).json()["parts"]
