@@ -35,6 +35,7 @@ from jobqueue.orders import VERBS, worded
 from jobqueue.orders.refusals import WORDS
 from jobqueue.policy.settling import settled
 from jobqueue.records import Again, Dead, Ending, Failure, Ground, Scope
+from jobqueue.schedules import operation
 from jobqueue.testing.contract.harness import put, settle, take_one
 from jobqueue.testing.contract.ports.registering import worker
 from tests.admin import catalogue
@@ -414,6 +415,29 @@ def test_every_page_speaks_the_readers_language_alone(queue, keeper, jobs, langu
             assert (address, left_over(page, language)) == (address, set())
 
 
+@ON_SQLITE
+@each_language
+def test_the_pages_of_schedules_are_in_the_readers_language(queue, sign_in, language):
+    keeper = sign_in("view_job", *(f"{verb}_schedule" for verb in ("edit", "pause", "run", "remove")))
+    fields = operation.read_fields("send_welcome", "0 3 * * *", "Asia/Kolkata", {"user_id": 7}, {})
+    one = operation.add("nightly", fields)
+    pages = {
+        "change": "Next slots",
+        "edit": "Slots that no worker was there for",
+        "pause": "The schedule will enqueue no more jobs until it is resumed. Its jobs continue.",
+        "run": "A job will be enqueued now, beside the slots.",
+        "remove": "The schedule will be removed. Its jobs stay.",
+    }
+    with translation.override(language):
+        lists = (at("schedule_changelist"), "Add a schedule"), (at("schedule_make", type="send_welcome"), "Jitter")
+        for address, text in (*lists, *((at(f"schedule_{page}", one.id), text) for page, text in pages.items())):
+            page = keeper.client.get(address).content.decode()
+            assert says(page, text), (address, text)
+            # The words of a rule are English in any language, and marked as such.
+            rest = page.replace('lang="en">at 03:00 every day<', "><")
+            assert (address, left_over(rest, language)) == (address, set())
+
+
 #: By verb, what it has to be told; and what none can be told.
 RIGHT = {"reschedule": {"amount": "5", "unit": "days"}, "prioritise": {"priority": "7"}, "move": {"queue": "other"}}
 WRONG = {"queue": "a b", "priority": "77", "per_minute": "-1", "scheduled_at": "1999-01-01T00:00", "why": "\u202e"}
@@ -455,7 +479,7 @@ def test_the_change_of_a_payload_is_shown_in_the_readers_language(queue, keeper,
         done = keeper.client.post(there, {**given, "confirmed": "yes"}, follow=True)
         wrong = keeper.client.post(there, {"payload": "{", "seen": seen}, follow=True)
         for answer in (review, done, wrong):
-            # A key of the payload is what it is.
-            assert left_over(answer.content.decode(), language) - {"name"} == set()
+            # The keys of the payload are what they are.
+            assert left_over(answer.content.decode(), language) - {"name", "limits"} == set()
         assert says(review.content.decode(), "Changes")
         assert told(done) == [translation.gettext("The job is queued again with another payload.")]
