@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from jobqueue.backends.base import Backend
 from jobqueue.errors import InvalidOption, PayloadInvalid, PayloadTooNew
+from jobqueue.handlers.limits import with_keys
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.ids import new_id
 from jobqueue.policy.schedules.plan import delay_of, plan
@@ -104,7 +105,7 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
     options, expires_after = job_options(kind, schedule.options)
     due_at = None if slot is None else slot + delay_of(schedule)
     key = options.unique_key if schedule.overlap is Overlap.ALLOW else f"schedule:{schedule.id}"
-    return Draft(
+    draft = Draft(
         id=new_id(),
         type=schedule.type,
         payload=schedule.payload,
@@ -119,6 +120,7 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
         tenant=options.tenant,
         workspace=options.workspace,
     )
+    return with_keys(kind, draft)
 
 
 def _seconds(length: timedelta | float) -> float:

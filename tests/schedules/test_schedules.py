@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobqueue import Cron, Every, InvalidHandler, InvalidOption, job, schedule
+from jobqueue import Concurrency, Cron, Every, InvalidHandler, InvalidOption, job, schedule
 from jobqueue.models import Job, Schedule
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.schedules import operation, summary
@@ -136,6 +136,19 @@ def test_what_the_code_declares_is_stored_and_fired(clocked, clock, tidy):
     (fired,) = fire(clocked)
     assert (fired.type, fired.payload, fired.queue, fired.priority) == ("tidy", {"age": 7}, "low", 9)
     assert (fired.scheduled_at, fired.expires_at) == (clock.now(), clock.now() + timedelta(seconds=30))
+
+
+@ON_SQLITE
+def test_the_jobs_of_a_schedule_have_the_keys_of_their_limits(clocked, clock, tidy):
+    @job("charge", limits=[Concurrency(1, key="account")])
+    def charge(account: int) -> None:
+        pass
+
+    declare(charge, payload={"account": 7})
+    sync(clocked)
+    clock.advance(MINUTE)
+    by_hand = operation.run_now(operation.find("nightly"))
+    assert [one.concurrency_key for one in [*fire(clocked), clocked.jobs.get(by_hand.id)]] == ['{"account":"7"}'] * 2
 
 
 @ON_SQLITE
