@@ -33,7 +33,7 @@ class MemoryDrafts:
         moved = max(holder.scheduled_at, min(self._tables.now() + draft.wait, latest))
         self._tables.change(holder.id, scheduled_at=moved)
         if draft.replace_payload:
-            self._tables.rewrite(holder.id, draft.payload, draft.payload_version, draft.context)
+            self._tables.rewrite(holder.id, draft)
         return self._plain(draft)
 
     def _throttled(self, draft: Draft, key: str) -> DraftReceipt:

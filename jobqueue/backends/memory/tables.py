@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from jobqueue.clock import SYSTEM, Clock
-from jobqueue.records import JobRecord, PauseRecord, Scope, StoredLimit
+from jobqueue.records import Draft, JobRecord, PauseRecord, Scope, StoredLimit
 from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.states import ACTIVE
 
@@ -96,14 +96,15 @@ class MemoryTables:
         """Change columns of a job."""
         self.jobs[job_id] = replace(self.jobs[job_id], updated_at=self.now(), **changes)
 
-    def rewrite(self, job_id: str, payload: str, payload_version: int, context: str | None) -> None:
-        """Give a job another payload."""
-        self.texts[job_id] = (payload, context)
+    def rewrite(self, job_id: str, draft: Draft) -> None:
+        """Give a job the payload of a draft, with the keys of its limits."""
+        self.texts[job_id] = (draft.payload, draft.context)
         self.change(
             job_id,
-            payload=json.loads(payload),
-            payload_version=payload_version,
-            context=json.loads(context) if context else None,
+            payload=json.loads(draft.payload),
+            payload_version=draft.payload_version,
+            context=json.loads(draft.context) if draft.context else None,
+            concurrency_key=draft.concurrency_key,
         )
 
     def delete(self, job_id: str) -> None:

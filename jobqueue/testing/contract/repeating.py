@@ -75,14 +75,16 @@ class RepeatContract(Contract):
 
     def test_a_debounced_job_keeps_its_payload_or_takes_the_newest(self, backend: Backend) -> None:
         newest = {"payload": '{"image_id": 8}', "payload_version": 2, "context": '{"language": "de"}'}
+        newest["concurrency_key"] = '{"image_id":"8"}'
         first = one(backend, debounced())
         kept = one(backend, debounced(**newest))
         assert kept.payload_differs
-        assert job(backend, first.id).payload == {"image_id": 7}
+        assert (job(backend, first.id).payload, job(backend, first.id).concurrency_key) == ({"image_id": 7}, None)
         replaced = one(backend, debounced(**newest, replace_payload=True))
         assert (replaced.id, replaced.payload_differs) == (first.id, False)
         stored = job(backend, first.id)
         assert (stored.payload, stored.payload_version, stored.context) == ({"image_id": 8}, 2, {"language": "de"})
+        assert stored.concurrency_key == newest["concurrency_key"]
 
     def test_a_running_job_is_not_moved_and_a_new_one_follows_it(self, backend: Backend, clock: VirtualClock) -> None:
         first = one(backend, debounced())
