@@ -12,13 +12,13 @@ from typing import Any
 from jobqueue import backends
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption, NotEditable, duration
-from jobqueue.handlers.limits import declared_book
+from jobqueue.handlers.limits import declared_book, with_keys
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
 from jobqueue.handlers.options import reason as check_reason
-from jobqueue.handlers.registry import registry
+from jobqueue.handlers.registry import JobType, registry
 from jobqueue.policy.retry import Seconds
-from jobqueue.records import Amendment, Filter, Ground, Handled, Limit, Refusal, Scope, WorkerRequest
+from jobqueue.records import Amendment, Draft, Filter, Ground, Handled, JobRecord, Limit, Refusal, Scope, WorkerRequest
 from jobqueue.states import ACTIVE, JobStatus, Move, sources
 
 BATCH = 500
@@ -58,7 +58,13 @@ def retry_edited(job_id: str, payload: object, seen: datetime | None = None) -> 
     if not kind.editable:
         raise NotEditable(found.type)
     edited = kind.payload.dump_edited(payload)
-    return _woken(backend.operator.retry_edited(job_id, edited, kind.payload.version, seen))
+    return _woken(backend.operator.retry_edited(job_id, edited, kind.payload.version, seen, _keys(kind, found, edited)))
+
+
+def _keys(kind: JobType, job: JobRecord, payload: str) -> str | None:
+    """Return the keys of a job's limits with another payload."""
+    draft = Draft(id=job.id, type=kind.name, payload=payload, payload_version=kind.payload.version, queue=job.queue)
+    return with_keys(kind, replace(draft, tenant=job.tenant, workspace=job.workspace)).concurrency_key
 
 
 def amend(ids: Iterable[str], amendment: Amendment, told: Told | None = None) -> Handled:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from jobqueue import NotEditable, PayloadRefused, PayloadUnfit, UnknownJobType, control
+from jobqueue import Concurrency, NotEditable, PayloadRefused, PayloadUnfit, UnknownJobType, control
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption
 from jobqueue.handlers.registry import registry
@@ -183,6 +183,13 @@ def test_a_type_that_does_not_want_it_is_not_edited(dead, row):
 def test_handlers_may_be_edited_unless_they_say_otherwise():
     assert registry.get("charge").editable
     assert not registry.get("settled_by_others").editable
+
+
+def test_another_payload_has_the_keys_of_its_limits(dead, row, settings):
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "QUEUES": {"default": {"limits": [Concurrency(1, key="name")]}}}
+    (job_id,) = dead()
+    assert control.retry_edited(job_id, {"name": "Ada"}).done == (job_id,)
+    assert row(job_id).concurrency_key == '{"name":"Ada"}'
 
 
 def test_an_unknown_type_says_so(dead):

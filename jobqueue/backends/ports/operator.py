@@ -29,10 +29,13 @@ class Operator(ABC):
         """
 
     @abstractmethod
-    def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
+    def retry_edited(
+        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+    ) -> Handled:
         """Queue a failed job or dead letter again with another payload, as JSON text. ``context`` keeps the first one.
 
         ``seen`` is the job's ``updated_at`` as the caller knows it. A job that was updated since then is refused.
+        ``keys`` are the keys of its limits, which come from the new payload, as JSON text.
         """
 
     @abstractmethod

@@ -24,13 +24,16 @@ class MemoryOperator(Operator):
         due = {job_id: self._tables.now() + after + place * every for place, job_id in enumerate(dict.fromkeys(ids))}
         return self._each(ids, lambda row: self._revive(row, scheduled_at=due[row.id]))
 
-    def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
+    def retry_edited(
+        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+    ) -> Handled:
         def edit(row: JobRecord) -> Refusal | None:
             if seen not in (None, row.updated_at):
                 return Ground.HAS_CHANGED.refusal(row.id)
             first = {"first": {"payload": row.payload, "payload_version": row.payload_version}}
             context = first | (row.context if isinstance(row.context, dict) else {})
             changes = {"payload": json.loads(payload), "payload_version": payload_version, "context": context}
+            changes["concurrency_key"] = keys
             refusal = self._revive(row, scheduled_at=self._tables.now(), **changes)
             if refusal is None:
                 self._tables.texts[row.id] = (payload, json.dumps(context))

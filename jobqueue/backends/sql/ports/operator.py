@@ -40,7 +40,9 @@ class SqlOperator(Operator):
         delays = {job_id: after + place * every for place, job_id in enumerate(dict.fromkeys(ids))}
         return self._session.transact(lambda: self._retry(delays, {}))
 
-    def retry_edited(self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None) -> Handled:
+    def retry_edited(
+        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+    ) -> Handled:
         def work() -> Handled:
             self._locked([job_id])  # first, so that nobody changes the row after it is read
             rows = self._session.rows(Job).filter(pk=job_id)
@@ -51,10 +53,8 @@ class SqlOperator(Operator):
             before = row.get("context")
             # After several edits, the context still has the first payload. Another program may have stored anything.
             context = {"first": first} | (before if isinstance(before, dict) else {})
-            return self._retry(
-                {job_id: timedelta(0)},
-                {"payload": json.loads(payload), "payload_version": payload_version, "context": context},
-            )
+            changes = {"payload": json.loads(payload), "payload_version": payload_version, "context": context}
+            return self._retry({job_id: timedelta(0)}, {**changes, "concurrency_key": keys})
 
         return self._session.transact(work)
 

@@ -62,9 +62,10 @@ class AmendContract(Contract):
 
     def test_an_edited_retry_runs_with_the_new_payload_and_keeps_the_first(self, backend: Backend) -> None:
         (job_id,) = dead(backend)
-        assert backend.operator.retry_edited(job_id, '{"image_id": 8}', 2).done == (job_id,)
+        assert backend.operator.retry_edited(job_id, '{"image_id": 8}', 2, keys='{"image_id":"8"}').done == (job_id,)
         row = job(backend, job_id)
         assert (row.status, row.payload, row.payload_version, row.attempts) == ("queued", {"image_id": 8}, 2, 0)
+        assert row.concurrency_key == '{"image_id":"8"}'
         assert row.context == {"first": {"payload": {"image_id": 7}, "payload_version": 1}}
         assert [one.message for one in row.history] == ["disk on fire"]
         claim = take_one(backend)
