@@ -1,19 +1,22 @@
-"""What people see of a schedule: its state, its next slots, its last runs."""
+"""What people see of a schedule: its state, its next slots, its last runs. Secrets are redacted here."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 
-from jobqueue import backends
+from jobqueue import backends, foreign_json
 from jobqueue.errors import InvalidOption
+from jobqueue.policy.redaction import redact_data, redact_text, secret_values
 from jobqueue.policy.schedules.plan import upcoming
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.records import JobRecord
 from jobqueue.records.schedule import ScheduleRecord
+from jobqueue.schedules.sync import differences
 from jobqueue.states import JobStatus
 
 _COUNTED = (JobStatus.COMPLETED, JobStatus.DEAD_LETTER)
@@ -43,6 +46,12 @@ class Run:
         if self.job.started_at is None or self.job.completed_at is None:
             return None
         return self.job.completed_at - self.job.started_at
+
+    @property
+    def error(self) -> str | None:
+        """Return the error of its last attempt, redacted."""
+        job = self.job
+        return None if job.error is None else redact_text(job.error, secret_values([job.payload, job.context]))
 
 
 def state_of(schedule: ScheduleRecord, known: frozenset[str] | None) -> ScheduleState:
@@ -74,6 +83,18 @@ def in_words(schedule: ScheduleRecord) -> str:
         return read_rule(schedule.rule, schedule.zone).in_words()
     except InvalidOption:
         return ""
+
+
+def payload_of(schedule: ScheduleRecord) -> str:
+    """Return the payload as JSON, redacted."""
+    read = foreign_json.read(schedule.payload)
+    is_readable = not isinstance(read, foreign_json.Unreadable)
+    return json.dumps(redact_data(read), ensure_ascii=False) if is_readable else redact_text(schedule.payload)
+
+
+def changes_of(schedule: ScheduleRecord) -> dict[str, tuple[object, object]]:
+    """Return the fields that an operator changed, with the code's value and the operator's, redacted."""
+    return {name: (redact_data(code), redact_data(now)) for name, (code, now) in differences(schedule).items()}
 
 
 def next_slots(schedule: ScheduleRecord, count: int) -> list[datetime]:

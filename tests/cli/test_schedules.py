@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobqueue.models import Schedule
 from jobqueue.schedules import operation
 
 pytestmark = [pytest.mark.parametrize("alias", ["default"], indirect=True), pytest.mark.sqlite]
@@ -54,3 +55,14 @@ def test_an_unknown_name_is_refused_with_the_nearest(run, nightly):
 
 def test_an_action_without_a_name_is_refused(run):
     assert run("schedules", "pause").code == 2
+
+
+def test_secrets_of_a_payload_are_redacted(run, nightly):
+    Schedule.objects.filter(pk=nightly.id).update(
+        payload={"password": "hunter2222"}, declared={"payload": {"password": "swordfish"}}
+    )
+    for given in (["--json"], ["show", "nightly"], ["show", "nightly", "--json"]):
+        said = run("schedules", *given)
+        assert "[redacted]" in said.out
+        assert "hunter2222" not in said.out
+        assert "swordfish" not in said.out

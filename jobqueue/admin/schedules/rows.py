@@ -112,7 +112,7 @@ def _run_row(one: Run, links: Links) -> RunRow:
         slot=slot,
         duration=display.duration(one.duration.total_seconds()) if one.duration else "",
         title=f"{when}: {label}",
-        error=display.first_line(one.job.error),
+        error=display.first_line(one.error),
     )
 
 

@@ -118,7 +118,7 @@ class ScheduleAdmin(live.LivePageAdmin):
         runs = summary.runs_of(one)
         rate = summary.success_rate(runs)
         shown = rows.run_rows(runs, self.admin_site.name)
-        steps = differences(one)
+        steps = summary.changes_of(one)
         return live.part(
             "schedule",
             "schedule_facts",
@@ -126,7 +126,7 @@ class ScheduleAdmin(live.LivePageAdmin):
                 "schedule": rows.row_of(self, one, summary.known_types(), now),
                 "record": one,
                 "origin": rows.origin_of(one),
-                "payload": display.text_block(one.payload),
+                "payload": display.text_block(summary.payload_of(one)),
                 "slots": rows.slot_rows(summary.next_slots(one, SLOTS), one.zone),
                 "runs": shown[:20],
                 "heat": shown[::-1],

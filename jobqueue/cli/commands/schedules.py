@@ -20,7 +20,7 @@ from jobqueue.policy.schedules.rule import zone_of
 from jobqueue.records.schedule import Origin, ScheduleRecord
 from jobqueue.schedules import operation, summary
 from jobqueue.schedules.summary import ScheduleState
-from jobqueue.schedules.sync import differences, reset, sync
+from jobqueue.schedules.sync import reset, sync
 
 COLUMNS = ("name", "state", "rule", "zone", "type", "next", "last_slot", "runs")
 _WORRYING = (ScheduleState.TROUBLE, ScheduleState.UNKNOWN_TYPE, ScheduleState.LEFT_CODE)
@@ -95,8 +95,8 @@ def _local(moment: datetime, one: ScheduleRecord) -> str:
 
 
 def _document(one: ScheduleRecord, state: ScheduleState) -> dict[str, Any]:
-    changed = {name: {"code": code, "now": now} for name, (code, now) in differences(one).items()}
-    words = {"state": state.value, "in_words": summary.in_words(one), "changed_by_operator": changed}
+    changed = {name: {"code": code, "now": now} for name, (code, now) in summary.changes_of(one).items()}
+    words = {"payload": summary.payload_of(one), "state": state.value, "in_words": summary.in_words(one), "changed_by_operator": changed}
     return {name: value for name, value in plain(one).items() if name != "declared"} | words
 
 
@@ -113,7 +113,7 @@ def _show(one: ScheduleRecord, options: dict[str, Any], console: Console) -> dic
         for name in ("pause_reason", "trouble"):
             if document[name]:
                 console.line(f"{name.replace('_', ' ')}: {document[name]}")
-        for name, (code, now) in differences(one).items():
+        for name, (code, now) in summary.changes_of(one).items():
             console.line(f"an operator changed {name}: {now} (the code says {code})")
         console.line(f"success rate: {'-' if rate is None else f'{rate:.0%}'} of the last {len(runs)} runs")
         for run in runs[:10]:
@@ -128,7 +128,7 @@ def _run_document(run: summary.Run) -> dict[str, Any]:
         "slot_at": plain(run.slot_at),
         "status": run.job.status.value,
         "duration": plain(run.duration),
-        "error": run.job.error,
+        "error": run.error,
     }
 
 

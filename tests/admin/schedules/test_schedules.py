@@ -143,3 +143,13 @@ def test_what_a_reader_may_not_do_is_not_offered(sign_in, nightly):
     reader = sign_in("view_job")
     assert "Add a schedule" not in text(reader.list("schedule"))
     assert "jq-verbs" not in text(reader.page(nightly.id, "schedule"))
+
+
+def test_secrets_of_a_payload_are_redacted(keeper, nightly):
+    code = {"payload": {"user_id": 7, "password": "swordfish"}}
+    payload = {"user_id": 7, "password": "hunter2222"}
+    Schedule.objects.filter(pk=nightly.id).update(payload=payload, origin="code", declared=code)
+    answer = text(keeper.client.get(address("change", nightly.id)))
+    assert "hunter2222" not in answer
+    assert "swordfish" not in answer
+    assert answer.count("[redacted]") == 3
