@@ -30,7 +30,7 @@ from jobqueue.contrib.django_tasks.tasks_api import (
     task_finished,
     task_started,
 )
-from jobqueue.errors import PayloadRefused
+from jobqueue.errors import PayloadRefused, QueueFull
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.testing.contract.harness import put
@@ -91,6 +91,17 @@ def test_a_task_runs_and_its_result_has_every_field(run):
     assert (result.attempts, result.backend, result.args, result.kwargs) == (1, "default", [7], {"unit": "g"})
     assert get(result.id).type == f"{PATH}.weigh"
     assert get(result.id).payload == {"parcel_id": 7, "unit": "g"}
+
+
+@ON_SQLITE
+def test_a_task_that_its_queue_sheds_says_so(queue, settings):
+    options = {"capacity": 1, "when_full": "shed"}
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "QUEUES": {"*": options}}
+    task = tasks.weigh.using(priority=-50)
+    task.enqueue(7)
+    with pytest.raises(QueueFull, match="sheds tasks that are less urgent than usual"):
+        task.enqueue(8)
+    assert Job.objects.count() == 1
 
 
 def test_async_tasks_are_enqueued_and_run(run):

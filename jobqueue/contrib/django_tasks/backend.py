@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage
 
-from jobqueue import backends
-from jobqueue.api.admission import admit
+from jobqueue import backends, queues
+from jobqueue.api.admission import admit, without_blocking
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.django_tasks import checks, priorities, results
 from jobqueue.contrib.django_tasks.facts import TaskFacts
@@ -27,7 +27,7 @@ from jobqueue.contrib.django_tasks.tasks_api import (
     normalize_json,
     task_enqueued,
 )
-from jobqueue.errors import InvalidOption
+from jobqueue.errors import InvalidOption, QueueFull
 from jobqueue.handlers.options import Options, name
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.records import Draft, JobRecord
@@ -69,8 +69,9 @@ class JobQueueBackend(BaseTaskBackend):
     def enqueue(self, task: AnyTask, args: Any, kwargs: Any) -> AnyTaskResult:  # type: ignore[override, unused-ignore]
         """Store a task in the caller's transaction. ``task_enqueued`` is sent after its commit.
 
-        Raises InvalidTask for wrong options, TypeError for arguments that are not JSON or don't fit the function, and
-        PayloadRefused for arguments that JSON would change. If a key already has a job, that job's result is returned.
+        Raises InvalidTask for wrong options, TypeError for arguments that are not JSON or don't fit the function,
+        PayloadRefused for arguments that JSON would change, and QueueFull, also if the queue sheds: a task that wasn't
+        stored has no result. If a key already has a job, that job's result is returned.
         """
         task = _at(task)
         self.validate_task(task)
@@ -78,11 +79,18 @@ class JobQueueBackend(BaseTaskBackend):
         arguments: tuple[Any, Any] = (normalize_json(args), normalize_json(kwargs))
         draft = self._draft(kind, task, *arguments)
         receipt = admit([draft])[0]
+        if receipt.is_shed:
+            capacity = queues.options_of(draft.queue).capacity or 0
+            raise QueueFull(draft.queue, 1, capacity, capacity, "it sheds tasks that are less urgent than usual")
         if not receipt.created:
             return self._existing(receipt.id)
         result = results.enqueued(task, draft, self.alias, arguments)
         backends.current().on_commit(partial(task_enqueued.send_robust, sender=type(self), task_result=result))
         return result
+
+    async def aenqueue(self, task: AnyTask, args: Any, kwargs: Any) -> AnyTaskResult:  # type: ignore[override, unused-ignore]
+        """Store a task from async code. While its queue has no room, wait without a thread."""
+        return await without_blocking(partial(self.enqueue, task, args, kwargs))
 
     def get_result(self, result_id: object) -> AnyTaskResult:
         """Return a task's result. Raise TaskResultDoesNotExist if this alias has no task with the id."""
