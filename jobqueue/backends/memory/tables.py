@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.clock import SYSTEM, Clock
@@ -44,9 +44,9 @@ class MemoryTables:
         #: The type and id of the job that stands for others with a throttled key, and until when.
         self.throttles: dict[str, tuple[str, str, datetime]] = {}
         self.pauses: dict[tuple[Scope, str], PauseRecord] = {}
-        #: The stored limits by place, and the starts under rates: place, key, and when they leave the window.
+        #: The stored limits by place, and the starts under rates: place, key, the end of their window, and its length.
         self.limits: dict[str, StoredLimit] = {}
-        self.starts: list[tuple[str, str, datetime]] = []
+        self.starts: list[tuple[str, str, datetime, timedelta]] = []
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
 

@@ -15,8 +15,8 @@ from jobqueue.records.limit import Limit, LimitKind
 #: A function of the producer that returns the value of a key for a payload.
 KeyFunction = Callable[[Any], object]
 MOST = 1_000_000_000
-#: The longest window of a rate, in seconds: a month.
-LONGEST_WINDOW = 31 * 86_400
+#: The shortest and longest window of a rate, in seconds. The longest is a month.
+SHORTEST_WINDOW, LONGEST_WINDOW = 0.001, 31 * 86_400
 _LONGEST_KEY = 100
 
 
@@ -74,7 +74,7 @@ class Rate(DeclaredLimit):
         self._check("Rate")
         if isinstance(self.per, bool) or not isinstance(self.per, (int, float, timedelta)):
             raise InvalidOption("per", f"must be seconds or a timedelta, got {self.per!r}")
-        if not 0.001 <= self._seconds <= LONGEST_WINDOW:
+        if not SHORTEST_WINDOW <= self._seconds <= LONGEST_WINDOW:
             raise InvalidOption("per", f"must be from 0.001 to {LONGEST_WINDOW:,} seconds, got {self.per!r}")
 
     @property

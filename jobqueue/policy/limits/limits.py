@@ -41,7 +41,12 @@ def keys_of(text: str | None) -> Mapping[str, str]:
     read = foreign_json.read(text)
     if not isinstance(read, dict):
         return {}
-    return {name: value for name, value in read.items() if isinstance(value, str)}
+    return {name: value for name, value in read.items() if isinstance(value, str) and _is_storable(value)}
+
+
+def _is_storable(text: str) -> bool:
+    """Return whether each database takes a text: JSON can also spell NULs and halves of surrogate pairs."""
+    return "\0" not in text and text == text.encode(errors="ignore").decode()
 
 
 class LimitBook:

@@ -179,6 +179,19 @@ class LimitContract(Contract):
         clock.advance(10)
         assert ids(claim(backend, limit)) == [jobs[1]]
 
+    def test_a_value_that_no_database_takes_is_none(self, backend: Backend) -> None:
+        keys = [f'{{"tenant":"{value}"}}' for value in (r"\ud800", r"a\u0000b", r"\ud800", "a", "a")]
+        jobs = put_all(backend, *(draft(concurrency_key=key) for key in keys))
+        limits = rate(1, per=10.0, key="tenant"), at_once(1, key="tenant")
+        assert ids(claim(backend, *limits)) == jobs[:4]
+
+    def test_starts_of_a_clock_that_was_ahead_do_not_count(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend)
+        assert len(claim(backend, rate(1, per=10.0))) == 1
+        clock.advance(-timedelta(days=1))
+        put(backend)
+        assert len(claim(backend, rate(1, per=10.0))) == 1
+
     # Stored limits
 
     def test_a_stored_limit_replaces_the_one_in_code(self, backend: Backend, clock: VirtualClock) -> None:

@@ -63,7 +63,7 @@ class MemoryLimits(Limits):
         self._tables.starts = [one for one in self._tables.starts if one[2] > now]
         allowances = Allowances(book)
         self._tables.starts += [
-            (*account, now + timedelta(seconds=limit.per))
+            (*account, now + timedelta(seconds=limit.per), timedelta(seconds=limit.per))
             for row in rows
             for limit, account in allowances.accounts(row.queue, row.type, row.concurrency_key)
             if limit.kind is LimitKind.RATE
@@ -80,7 +80,7 @@ class MemoryLimits(Limits):
     def _starts(self) -> list[tuple[str, str, int, timedelta]]:
         now = self._tables.now()
         ends: dict[tuple[str, str], list[datetime]] = {}
-        for place, key, end in self._tables.starts:
-            if end > now:
+        for place, key, end, per in self._tables.starts:
+            if now < end <= now + per:  # a later one was stored while the clock was wrong
                 ends.setdefault((place, key), []).append(end)
         return [(*account, len(several), min(several) - now) for account, several in ends.items()]

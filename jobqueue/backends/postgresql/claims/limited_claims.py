@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jobqueue.backends.ports.limits import Limits
@@ -63,8 +63,8 @@ class PostgresLimitedClaims(LimitedClaims):
     def _candidates(self, statement: str, given: dict[str, Any]) -> list[Candidate]:
         return [Candidate(*row) for row in self._session.run_planned(statement, given)]
 
-    def starts(self, accounts: Collection[Account]) -> list[tuple[str, str, int, float]]:
-        given = json.dumps([{"place": place, "key": key} for place, key in accounts])
+    def starts(self, windows: Mapping[Account, float]) -> list[tuple[str, str, int, float]]:
+        given = json.dumps([{"place": place, "key": key, "per": per} for (place, key), per in windows.items()])
         rows = self._session.run_planned(statements.STARTS, {"accounts": given})
         return [(row[0], row[1], int(row[2]), row[3]) for row in rows]
 

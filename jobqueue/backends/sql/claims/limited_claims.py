@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -134,11 +134,11 @@ class LimitedClaims(ABC):
 
     def _count_starts(self, allowances: Allowances, kinds: Iterable[tuple[str, str, str | None]]) -> None:
         """Read what the windows of rates contain, for jobs of these queues, types and keys."""
-        accounts: set[Account] = set()
+        windows: dict[Account, float] = {}
         for kind in set(kinds):
             found = allowances.accounts(*kind)
-            accounts.update(account for limit, account in found if limit.kind is LimitKind.RATE)
-        unknown = {one for one in accounts if not allowances.knows(one)}
+            windows |= {account: limit.per for limit, account in found if limit.kind is LimitKind.RATE}
+        unknown = {account: per for account, per in windows.items() if not allowances.knows(account)}
         if unknown:
             found_starts = {(place, key): (count, frees) for place, key, count, frees in self.starts(unknown)}
             for account in unknown:
@@ -200,8 +200,11 @@ class LimitedClaims(ABC):
         """Read the first due jobs of keys of a group, of each at most its number."""
 
     @abstractmethod
-    def starts(self, accounts: Collection[Account]) -> list[tuple[str, str, int, float]]:
-        """Count the starts in the windows of rates: place, key, count, and the seconds until the first leaves."""
+    def starts(self, windows: Mapping[Account, float]) -> list[tuple[str, str, int, float]]:
+        """Count the starts in the windows of rates: place, key, count, and the seconds until the first leaves.
+
+        A start that leaves later than a window after now is none: it was stored while the clock was wrong.
+        """
 
     @abstractmethod
     def add_starts(self, starts: Sequence[Start]) -> None:

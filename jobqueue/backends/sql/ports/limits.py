@@ -6,18 +6,23 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Min, Sum
+from django.db.models import Min, Q, Sum
 
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.backends.sql.filters import in_status
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Start
 from jobqueue.models import StoredLimit as Row
+from jobqueue.policy.limits.declared_limits import LONGEST_WINDOW, SHORTEST_WINDOW
 from jobqueue.policy.limits.limits import LimitBook, Running, uses, uses_of
 from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, Scope, StoredLimit
 from jobqueue.states import JobStatus
 
+#: What a foreign program may have stored beside is no limit: a newer release's kinds, and windows of any length.
 _KNOWN = {"scope__in": [one.value for one in Scope], "kind__in": [one.value for one in LimitKind]}
+_WINDOWS = Q(kind=LimitKind.CONCURRENCY.value, per=0) | Q(
+    kind=LimitKind.RATE.value, per__gte=SHORTEST_WINDOW, per__lte=LONGEST_WINDOW
+)
 
 
 class SqlLimits(Limits):
@@ -45,8 +50,8 @@ class SqlLimits(Limits):
 
     def stored(self) -> list[StoredLimit]:
         with self._session.reading():
-            rows = self._session.rows(Row).filter(**_KNOWN)  # a newer release may have stored others
-            return [_stored(row) for row in rows.order_by("scope", "name", "kind", "per", "key")]
+            rows = self._session.rows(Row).filter(_WINDOWS, **_KNOWN).order_by("scope", "name", "kind", "per", "key")
+            return [_stored(row) for row in rows]
 
     def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
         return uses(book, pairs, self._running(), self._starts(), most)
@@ -63,7 +68,8 @@ class SqlLimits(Limits):
     def _starts(self) -> Iterable[tuple[str, str, int, timedelta]]:
         now = self._session.now()
         with self._session.reading():
-            rows = self._session.rows(Start).filter(ends_at__gt=now).values("place", "key")
+            until = now + timedelta(seconds=LONGEST_WINDOW)
+            rows = self._session.rows(Start).filter(ends_at__range=(now, until), ends_at__gt=now).values("place", "key")
             summed: Any = rows.annotate(starts=Sum("count"), first=Min("ends_at"))
             return [(row["place"], row["key"], row["starts"], row["first"] - now) for row in summed]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -32,7 +32,10 @@ FIRST_OF_KEY = (
     f"SELECT scheduled_at, id, concurrency_key {_OF_GROUP} AND concurrency_key IS NOT NULL AND concurrency_key = :key "
     "AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :most"
 )
-STARTS = "SELECT coalesce(sum(count), 0), min(ends_at) FROM job_queue_start WHERE place = ? AND key = ? AND ends_at > ?"
+STARTS = (
+    "SELECT coalesce(sum(count), 0), min(ends_at) FROM job_queue_start "
+    "WHERE place = ? AND key = ? AND ends_at > ? AND ends_at <= ?"
+)
 ADD_START = "INSERT INTO job_queue_start (place, key, count, ends_at) VALUES (?, ?, ?, ?)"
 PRUNE = (
     "DELETE FROM job_queue_start WHERE id IN "
@@ -74,12 +77,13 @@ class SqliteLimitedClaims(LimitedClaims):
             Candidate(group.priority, due_at, job_id, group.queue, group.type, keys) for due_at, job_id, keys in rows
         ]
 
-    def starts(self, accounts: Collection[Account]) -> list[tuple[str, str, int, float]]:
+    def starts(self, windows: Mapping[Account, float]) -> list[tuple[str, str, int, float]]:
         now = self._session.now()
         found = []
         with self._session.driver() as driver:
-            for account in accounts:
-                count, frees = driver.execute(STARTS, (*account, to_text(now))).fetchone()
+            for account, per in windows.items():
+                window = to_text(now), to_text(now + timedelta(seconds=per))
+                count, frees = driver.execute(STARTS, (*account, *window)).fetchone()
                 found.append((*account, count, (from_text(frees) - now).total_seconds() if frees else 0.0))
         return found
 
