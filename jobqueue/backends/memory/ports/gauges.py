@@ -23,7 +23,7 @@ class MemoryGauges(Gauges):
         with self._tables.lock:
             queued, sampled_at = self._samples.get(queue, (0, None))
             shed, shed_at = self._sheds.get(queue, (0, None))
-            age = None if sampled_at is None else max(self._tables.now() - sampled_at, timedelta(0))
+            age = None if sampled_at is None else abs(self._tables.now() - sampled_at)
             return Gauge(queue, queued, age, shed, shed_at)
 
     def all(self) -> list[Gauge]:
@@ -34,7 +34,7 @@ class MemoryGauges(Gauges):
             now = self._tables.now()
             queued = [row.queue for row in self._tables.jobs.values() if row.status is JobStatus.QUEUED]
             for queue, most in capacities.items():
-                if queue not in self._samples or self._samples[queue][1] <= now - every:
+                if queue not in self._samples or abs(now - self._samples[queue][1]) >= every:
                     self._samples[queue] = (min(queued.count(queue), most), now)
 
     def add_shed(self, queue: str, number: int) -> None:

@@ -39,7 +39,8 @@ class SqlGauges(Gauges):
 
     def sample(self, capacities: Mapping[str, int], every: timedelta) -> None:
         with self._session.reading():
-            recent = self._session.rows(GaugeRow).filter(sampled_at__gt=self._session.now() - every)
+            now = self._session.now()
+            recent = self._session.rows(GaugeRow).filter(sampled_at__range=(now - every, now + every))
             known = set(recent.values_list("pk", flat=True))
             counted = {name: self._count(name, most) for name, most in capacities.items() if name not in known}
         for queue, number in counted.items():
@@ -68,5 +69,6 @@ class SqlGauges(Gauges):
 
 def _gauge(row: tuple[str, int | None, datetime | None, int, datetime | None], now: datetime) -> Gauge:
     queue, queued, sampled_at, shed, shed_at = row
-    age = None if sampled_at is None or queued is None else max(now - sampled_at, timedelta(0))
+    # A sample of the future was stored while the clock was wrong, and is as old as it is early.
+    age = None if sampled_at is None or queued is None else abs(now - sampled_at)
     return Gauge(queue, queued or 0, age, shed, shed_at)

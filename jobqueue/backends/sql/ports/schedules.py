@@ -27,6 +27,8 @@ _FIRED = (
     "last_job_id = coalesce(%s, last_job_id), trouble = %s WHERE id = %s"
 )
 _MOST_RUNS = 2_000_000_000
+#: Revisions start again after this one, which a foreign program may have stored.
+_LAST_REVISION = 2**31 - 1
 
 
 class SqlSchedules(Schedules):
@@ -77,7 +79,7 @@ class SqlSchedules(Schedules):
             if "last_slot_at" in changes:  # a worker may have fired it since it was read
                 changes["last_slot_at"] = max(last, changes["last_slot_at"])
             said = values_of(schedule, *changes, **changes)
-            return self._rows.filter(pk=schedule.id).update(**said, revision=schedule.revision + 1) == 1
+            return self._rows.filter(pk=schedule.id).update(**said, revision=schedule.revision % _LAST_REVISION + 1) == 1
 
         return self._session.transact(work)
 

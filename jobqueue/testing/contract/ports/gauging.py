@@ -40,6 +40,14 @@ class GaugeContract(Contract):
         backend.gauges.sample({"mail": 10}, SECOND)
         assert backend.gauges.read("mail") == Gauge("mail", 0, SECOND / 2)
 
+    def test_a_sample_of_a_clock_that_was_ahead_is_repeated(self, backend: Backend, clock: VirtualClock) -> None:
+        backend.gauges.sample({"mail": 10}, SECOND)
+        put_all(backend, draft(queue="mail"))
+        clock.advance(-timedelta(days=1))
+        assert backend.gauges.read("mail").age == timedelta(days=1)
+        backend.gauges.sample({"mail": 10}, SECOND)
+        assert backend.gauges.read("mail") == Gauge("mail", 1, timedelta(0))
+
     def test_shed_jobs_add_up_beside_the_samples(self, backend: Backend, clock: VirtualClock) -> None:
         backend.gauges.add_shed("mail", 3)
         backend.gauges.sample({"mail": 10}, SECOND)
