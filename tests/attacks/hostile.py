@@ -15,6 +15,8 @@ from jobqueue.clock import SYSTEM, to_text
 from jobqueue.ids import new_id
 from jobqueue.models import (
     Attempt,
+    Duty,
+    Gauge,
     Job,
     KnownError,
     Metric,
@@ -24,11 +26,18 @@ from jobqueue.models import (
     Pause,
     Relay,
     SavedSearch,
+    Schedule,
+    Start,
+    StoredLimit,
+    Throttle,
     Worker,
 )
 from jobqueue.policy.stretches import KEPT, begin_of
 
-_MODELS = (Job, Attempt, Pause, Worker, Metric, Relay, Order, OrderPart, OrderedJob, SavedSearch, KnownError)
+_MODELS = (
+    *(Job, Attempt, Pause, Worker, Metric, Relay, Order, OrderPart, OrderedJob, SavedSearch, KnownError),
+    *(Duty, Gauge, Schedule, Start, StoredLimit, Throttle),
+)
 TABLES = {model._meta.db_table: model for model in _MODELS}
 COLUMNS = {table: [str(field.column) for field in model._meta.concrete_fields] for table, model in TABLES.items()}
 
@@ -232,6 +241,19 @@ def row_of(table: str, state: str = "queued") -> dict[str, Any]:
         OrderedJob: {"order_id": new_id(), "job_id": new_id()},
         SavedSearch: {"user_id": "1", "listed": "job", "name": f"mine {number}", "query": "q=type%3Aswallow"},
         KnownError: {"fingerprint": f"{number:064}", "release": "1.0", "first_at": PAST, "retried_at": PAST},
+        Duty: {"name": f"duty {number}", "owner": "nobody", "due_at": PAST, "held_until": PAST, "ran_at": PAST,
+               "seconds": 0.1, "failure": "", "failing_since": PAST},
+        Gauge: {"queue": f"bounded {number}", "queued": 1, "sampled_at": to_text(now), "shed": 1, "shed_at": PAST},
+        Schedule: {"id": new_id(), "name": f"slots {number}", "type": "swallow", "rule": "every 1h", "zone": "UTC",
+                   "payload": '{"x": 1}', "payload_version": 1, "options": '{"queue": "q1"}', "start_at": None,
+                   "end_at": None, "max_runs": None, "jitter": 0.0, "missed": "once", "missed_cap": 100,
+                   "overlap": "queue", "while_paused": "drop", "origin": "code", "declared": "{}", "revision": 1,
+                   "runs": 0, "last_slot_at": PAST, "next_at": PAST, "missed_at": None, "last_job_id": None,
+                   "paused_at": None, "pause_reason": "", "left_code_at": None, "trouble": ""},
+        Start: {"place": "type swallow concurrency", "key": "", "count": 1, "ends_at": to_text(now)},
+        StoredLimit: {"scope": "type", "name": "swallow", "kind": "concurrency", "number": 5, "per": 0.0,
+                      "key": f"x{number}", "reason": "", "author": "", "stored_at": PAST},
+        Throttle: {"key": f"key {number}", "type": "swallow", "job_id": new_id(), "until": to_text(now)},
     }  # fmt: skip
     return rows[TABLES[table]]
 

@@ -24,8 +24,11 @@ from jobqueue import backends, conf, control
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobQueueError
 from jobqueue.ids import new_id
-from jobqueue.models import Order
+from jobqueue.models import Order, Schedule
+from jobqueue.observe.health import report
 from jobqueue.records import Amendment, Caps, Draft, Filter, Scope
+from jobqueue.relay.outbox import waiting_in
+from jobqueue.schedules.sync import sync
 from jobqueue.states import JobStatus
 from tests.attacks.drains import LIES
 from tests.attacks.hostile import Vandal
@@ -41,7 +44,7 @@ SEARCHES = (
 )  # fmt: skip
 LISTS = (
     *("job_changelist", "deadletter_all", "deadletter_changelist"),
-    *("queue_changelist", "worker_changelist", "order_changelist"),
+    *("queue_changelist", "worker_changelist", "order_changelist", "schedule_changelist"),
 )
 DASHBOARDS = ("dashboard_changelist", "dashboard_live")
 #: What a list is read as, besides its page.
@@ -139,6 +142,16 @@ def _asking(client: Client, _jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     yield from _orders(client)
 
 
+def _schedules(client: Client) -> Iterator[Call]:
+    with backends.current().any_text():
+        found = list(Schedule.objects.using(conf.get("DATABASE")).values_list("pk", flat=True))
+    for schedule_id in found:
+        for page in ("change", "change_live", "edit", "reset"):
+            yield _page(client, f"jobqueue_schedule_{page}", quote(schedule_id))
+        for verb in ("reset", "pause", "resume", "run"):
+            yield _page(client, f"jobqueue_schedule_{verb}", quote(schedule_id), post=True)
+
+
 def _orders(client: Client) -> Iterator[Call]:
     with backends.current().any_text():
         orders = list(Order.objects.using(conf.get("DATABASE")).values_list("pk", flat=True))
@@ -196,6 +209,11 @@ def _api(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
         "depths": backend.metrics.depths,
         "pauses": backend.operator.pauses,
         "workers": backend.workers.all,
+        "duties": backend.duties.all,
+        "gauges": backend.gauges.all,
+        "limits": backend.limits.stored,
+        "health": lambda: report(backend, waiting_in).document(),
+        "sync": lambda: sync(backend),
         "held_by": lambda: backend.held_by("elsewhere"),
         "tallied": lambda: backend.metrics.stretches(60, now.replace(hour=0)),
         "parts": lambda: backend.metrics.totals(Scope.TYPE, 60, now.replace(hour=0)),
@@ -272,7 +290,8 @@ def _commands(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     yield from _both("status")
     yield from _both("list", "--limit", "1000")
     yield from _both("list", "--status", "dead_letter", "--error", "disk", "--older-than", "1h")
-    yield from _both("workers")
+    for words in ("workers", "schedules", "limits", "health"):
+        yield from _both(words)
     yield from _both("reconcile")
     for job in jobs:
         if _is_a_word(job["id"]):
@@ -341,6 +360,7 @@ def _ask(client: Client, address: str, data: Any = None, *, post: bool = False) 
 def _pages(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     for name in (*LISTS, *READ_AS, *DASHBOARDS, "deadletter_by_error"):
         yield _page(client, f"jobqueue_{name}")
+    yield from _schedules(client)
     for status in JobStatus:
         yield _page(client, "jobqueue_job_changelist", data={"status": status.value})
     for words in SEARCHES:

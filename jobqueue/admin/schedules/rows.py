@@ -9,14 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib import admin
-from django.contrib.admin.utils import quote
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import display
-from jobqueue.admin.base import address
 from jobqueue.admin.dashboard import scales
 from jobqueue.admin.links import Links
 from jobqueue.errors import InvalidOption
@@ -75,7 +73,7 @@ def row_of(of: admin.ModelAdmin[Any], one: ScheduleRecord, known: frozenset[str]
     label, sign, tone = _STATES[summary.state_of(one, known)]
     return ScheduleRow(
         name=one.name,
-        address=address(of, "change", quote(one.id)),
+        address=Links(of.admin_site.name).schedule(one.id),
         state=label,
         sign=sign,
         tone=tone,
