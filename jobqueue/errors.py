@@ -171,11 +171,11 @@ class LeaseLost(JobQueueError):
 
 
 class NotMigrated(JobQueueError, ImproperlyConfigured):
-    """The queue's tables are missing."""
+    """Tables or columns of the queue are missing."""
 
     def __init__(self, alias: str) -> None:
         option = "" if alias == "default" else f" --database={alias}"
-        super().__init__(f'The database "{alias}" has no job queue yet: run "manage.py migrate{option}".')
+        super().__init__(f'The database "{alias}" has no job queue of this release yet: run "manage.py migrate{option}".')
 
 
 class RelayInCircle(JobQueueError, ImproperlyConfigured):

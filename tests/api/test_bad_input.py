@@ -275,7 +275,7 @@ def test_a_database_without_migrations_is_told_to_migrate_in_one_sentence(queue)
                 call()
             told[name] = str(caught.value)
     option = "" if queue.alias == "default" else f" --database={queue.alias}"
-    sentence = f'The database "{queue.alias}" has no job queue yet: run "manage.py migrate{option}".'
+    sentence = f'The database "{queue.alias}" has no job queue of this release yet: run "manage.py migrate{option}".'
     assert set(told.values()) == {sentence}
 
 

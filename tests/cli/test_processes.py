@@ -104,7 +104,7 @@ def test_a_database_without_migrations_is_one_sentence(queue, alias, tmp_path):
         [sys.executable, "-c", ONE_BY_ONE, *lines], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     assert said.stdout.splitlines() == [f"{verb} 3" for verb in VERBS]
-    sentence = 'CommandError: The database "default" has no job queue yet: run "manage.py migrate".'
+    sentence = 'CommandError: The database "default" has no job queue of this release yet: run "manage.py migrate".'
     assert said.stderr.splitlines() == [sentence] * len(VERBS)
 
 

@@ -171,7 +171,10 @@ class PostgresSession(Session):
         self.connection.check_constraints()
 
     def is_missing_table(self, error: Exception) -> bool:
-        return getattr(error.__cause__, "sqlstate", None) == "42P01" and "job_queue" in str(error)
+        state = getattr(error.__cause__, "sqlstate", None)
+        return (state == "42P01" and "job_queue" in str(error)) or (
+            state == "42703" and str(error).startswith("column job_queue")
+        )
 
     def lies_in_row(self, error: Exception) -> bool:
         state = getattr(error.__cause__, "sqlstate", None) or ""

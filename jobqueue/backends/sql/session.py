@@ -103,7 +103,7 @@ class Session(ABC):
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Raise NotMigrated, which says to migrate, instead of an error about a missing table."""
+        """Raise NotMigrated, which says to migrate, instead of an error about a missing table or column."""
         try:
             yield
         except (ProgrammingError, OperationalError) as error:
@@ -127,7 +127,7 @@ class Session(ABC):
 
     @abstractmethod
     def is_missing_table(self, error: Exception) -> bool:
-        """Return whether an error says that the job table is missing."""
+        """Return whether an error says that a table or column of the queue is missing."""
 
     def lies_in_row(self, error: Exception) -> bool:
         """Return whether a value in a row caused an error, rather than the database or the connection."""

@@ -64,7 +64,7 @@ class SqliteSession(Session):
         return unreadable.read_as(self.connection, str)
 
     def is_missing_table(self, error: Exception) -> bool:
-        return "no such table: job_queue" in str(error)
+        return str(error).startswith(("no such table: job_queue", "no such column: job_queue"))
 
     def lies_in_row(self, error: Exception) -> bool:
         code = getattr(error.__cause__, "sqlite_errorcode", None)
