@@ -16,7 +16,7 @@ from jobqueue.records import DraftReceipt
 from jobqueue.records.schedule import Origin, ScheduleRecord, WhilePaused
 from jobqueue.schedules.firing import draft_of
 from jobqueue.schedules.said import said, to_json, told
-from jobqueue.schedules.sync import anew, new_schedule
+from jobqueue.schedules.sync import new_schedule, with_next_slot
 
 
 class ScheduleNotFound(JobQueueError, LookupError):
@@ -56,7 +56,7 @@ def resume(schedule: ScheduleRecord) -> bool:
     changes: dict[str, Any] = {"paused_at": None, "pause_reason": ""}
     if schedule.while_paused is WhilePaused.DROP:
         changes["last_slot_at"] = max(schedule.last_slot_at, now)
-    _change(schedule, **anew(schedule, changes, now))
+    _change(schedule, **with_next_slot(schedule, changes, now))
     return True
 
 
@@ -84,7 +84,7 @@ def edit(schedule: ScheduleRecord, fields: Mapping[str, Any]) -> None:
     before, after = told(schedule), to_json(fields)
     changes = {name: value for name, value in fields.items() if before[name] != after[name]}
     if changes or schedule.trouble:
-        _change(schedule, **anew(schedule, changes, backends.current().now()))
+        _change(schedule, **with_next_slot(schedule, changes, backends.current().now()))
 
 
 def read_fields(type_name: str, rule: str, zone: str, payload: object, given: Mapping[str, Any]) -> dict[str, Any]:

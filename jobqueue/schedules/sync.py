@@ -56,7 +56,7 @@ def sync(backend: Backend) -> Synced:
 def _change(backend: Backend, row: ScheduleRecord, changes: dict[str, Any], now: datetime) -> bool:
     """Store changes, unless what an operator or another program left of the row can't be read."""
     try:
-        return backend.schedules.change(row, **anew(row, changes, now))
+        return backend.schedules.change(row, **with_next_slot(row, changes, now))
     except InvalidOption as error:
         logger.error("The schedule %s keeps what its row says, which is wrong: %s", row.name, error)
         return False
@@ -76,14 +76,14 @@ def new_schedule(name: str, fields: Mapping[str, Any], now: datetime, origin: Or
         last_slot_at=now if start is None else max(now, start - _JUST_BEFORE),
     )
     declared_as = told(row) if origin is Origin.CODE else {}
-    return ScheduleRecord(**_fields(row) | anew(row, {"declared": declared_as}, now))
+    return ScheduleRecord(**_fields(row) | with_next_slot(row, {"declared": declared_as}, now))
 
 
 def _fields(row: ScheduleRecord) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ScheduleRecord.__dataclass_fields__}
 
 
-def anew(row: ScheduleRecord, changes: dict[str, Any], now: datetime) -> dict[str, Any]:
+def with_next_slot(row: ScheduleRecord, changes: dict[str, Any], now: datetime) -> dict[str, Any]:
     """Return changes with the next slot that follows from them, and without trouble. Raises InvalidOption."""
     changed = ScheduleRecord(**_fields(row) | changes)
     start = changed.start_at
@@ -119,4 +119,4 @@ def differences(row: ScheduleRecord) -> dict[str, tuple[object, object]]:
 def reset(backend: Backend, row: ScheduleRecord) -> bool:
     """Take the code's values for everything that an operator changed. Return whether something changed."""
     fields = from_json({name: row.declared[name] for name in differences(row)})
-    return bool(fields) and backend.schedules.change(row, **anew(row, fields, backend.now()))
+    return bool(fields) and backend.schedules.change(row, **with_next_slot(row, fields, backend.now()))

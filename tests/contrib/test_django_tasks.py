@@ -89,6 +89,7 @@ def test_a_task_runs_and_its_result_has_every_field(run):
     assert before < result.enqueued_at <= result.started_at == result.last_attempted_at <= result.finished_at
     assert (result.status, result.is_finished, result.errors) == (TaskResultStatus.SUCCESSFUL, True, [])
     assert (result.attempts, result.backend, result.args, result.kwargs) == (1, "default", [7], {"unit": "g"})
+    assert result.worker_ids == [get(result.id).completed_by]
     assert get(result.id).type == f"{PATH}.weigh"
     assert get(result.id).payload == {"parcel_id": 7, "unit": "g"}
 

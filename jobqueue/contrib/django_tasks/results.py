@@ -39,7 +39,7 @@ STATUSES = {
     JobStatus.FAILED: TaskResultStatus.FAILED,
     JobStatus.DEAD_LETTER: TaskResultStatus.FAILED,
 }
-#: The worker id of an attempt that succeeded: a completed job doesn't name its worker.
+#: The worker id of an attempt whose worker isn't known, for example of a job that another program completed.
 NOT_RECORDED = "(not recorded)"
 #: The longest list of worker ids. Another program may have written any number of attempts.
 _MOST_ATTEMPTS = 10_000
@@ -139,7 +139,7 @@ def recorded(kind: JobType, task: AnyTask, record: JobRecord, facts: TaskFacts) 
         kwargs=kwargs,
         backend=alias,
         errors=errors,
-        worker_ids=_workers(record.history, record.attempts, record.lease_owner),
+        worker_ids=_workers(record.history, record.attempts, record.lease_owner or record.completed_by),
     )
     object.__setattr__(made, "_return_value", record.result if record.status is JobStatus.COMPLETED else None)
     return made
