@@ -88,8 +88,13 @@ def in_words(schedule: ScheduleRecord) -> str:
 def payload_of(schedule: ScheduleRecord) -> str:
     """Return the payload as JSON, redacted."""
     read = foreign_json.read(schedule.payload)
-    is_readable = not isinstance(read, foreign_json.Unreadable)
-    return json.dumps(redact_data(read), ensure_ascii=False) if is_readable else redact_text(schedule.payload)
+    return redact_text(schedule.payload) if isinstance(read, foreign_json.Unreadable) else written(redact_data(read))
+
+
+def written(value: object) -> str:
+    """Return a value as text, or as JSON. JSON may spell halves of surrogate pairs, which no page can show."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def changes_of(schedule: ScheduleRecord) -> dict[str, tuple[object, object]]:

@@ -131,7 +131,7 @@ class ScheduleAdmin(live.LivePageAdmin):
                 "runs": shown[:20],
                 "heat": shown[::-1],
                 "rate": "" if rate is None else rows.percent(rate),
-                "changed": [(name, code, here) for name, (code, here) in steps.items()],
+                "changed": [(name, *map(summary.written, both)) for name, both in steps.items()],
                 "verbs": [(verb, LABELS[verb], self._to(verb, one)) for verb in _verbs(request, one)],
                 "edit": self._to("edit", one) if request.user.has_perm(MAY_EDIT) else "",
             },

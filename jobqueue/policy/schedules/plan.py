@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import islice, takewhile
 
@@ -15,6 +15,8 @@ from jobqueue.records.schedule import Missed, Overlap, ScheduleRecord
 ON_TIME = timedelta(seconds=10)
 #: The lengths of time, back from now, in which the newest slots are sought, so that not all are listed.
 _SPANS = tuple(timedelta(seconds=seconds) for seconds in (60, 3_600, 86_400, 40 * 86_400, 500 * 86_400))
+#: No slot is later, because a moment must exist in every time zone.
+_LAST = datetime(9999, 12, 28, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,9 @@ def next_slot(schedule: ScheduleRecord, rule: Rule, after: datetime, runs: int =
 
 
 def upcoming(schedule: ScheduleRecord, rule: Rule, after: datetime) -> Iterator[datetime]:
-    """Yield the slots after a moment, up to the schedule's end."""
-    end = schedule.end_at
-    return rule.after(after) if end is None else takewhile(lambda slot: slot <= end, rule.after(after))
+    """Yield the slots after a moment, up to the schedule's end, or the end of the moments that databases store."""
+    end = _LAST if schedule.end_at is None else min(schedule.end_at, _LAST)
+    return takewhile(lambda slot: slot <= end, rule.after(after)) if after < end else iter(())
 
 
 def delay_of(schedule: ScheduleRecord) -> timedelta:
