@@ -175,7 +175,9 @@ class NotMigrated(JobQueueError, ImproperlyConfigured):
 
     def __init__(self, alias: str) -> None:
         option = "" if alias == "default" else f" --database={alias}"
-        super().__init__(f'The database "{alias}" has no job queue of this release yet: run "manage.py migrate{option}".')
+        super().__init__(
+            f'The database "{alias}" has no job queue of this release yet: run "manage.py migrate{option}".'
+        )
 
 
 class RelayInCircle(JobQueueError, ImproperlyConfigured):

@@ -57,7 +57,9 @@ def _change(backend: Backend, row: ScheduleRecord, changes: dict[str, Any], now:
     """Store changes, unless what an operator or another program left of the row can't be read."""
     try:
         return backend.schedules.change(row, **with_next_slot(row, changes, now))
-    except InvalidOption as error:
+    except Exception as error:
+        if not (isinstance(error, InvalidOption) or backend.lies_in_row(error)):
+            raise
         logger.error("The schedule %s keeps what its row says, which is wrong: %s", row.name, error)
         return False
 
@@ -117,6 +119,16 @@ def differences(row: ScheduleRecord) -> dict[str, tuple[object, object]]:
 
 
 def reset(backend: Backend, row: ScheduleRecord) -> bool:
-    """Take the code's values for everything that an operator changed. Return whether something changed."""
-    fields = from_json({name: row.declared[name] for name in differences(row)})
-    return bool(fields) and backend.schedules.change(row, **with_next_slot(row, fields, backend.now()))
+    """Take the code's values for everything that an operator changed. Return whether something changed.
+
+    Raises InvalidOption if another program changed what the row keeps of the code's values.
+    """
+    try:
+        fields = from_json({name: row.declared[name] for name in differences(row)})
+        return bool(fields) and backend.schedules.change(row, **with_next_slot(row, fields, backend.now()))
+    except Exception as error:
+        if isinstance(error, InvalidOption) or not backend.lies_in_row(error):
+            raise
+        raise InvalidOption(
+            "declared", f"of the schedule {row.name!r} is no schedule: {type(error).__name__}"
+        ) from error

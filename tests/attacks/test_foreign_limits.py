@@ -27,9 +27,7 @@ def test_a_key_in_another_encoding_stops_no_claim(queue, foreign):
     row = {**ROW, "kind": "concurrency", "per": 0.0, "key": ""}
     if not foreign.is_sqlite:
         pytest.skip("Postgres has no such text")
-    foreign.run(
-        f"INSERT INTO job_queue_limit ({', '.join(row)}) VALUES ({', '.join('?' for _ in row)})", *row.values()
-    )
+    foreign.run(f"INSERT INTO job_queue_limit ({', '.join(row)}) VALUES ({', '.join('?' for _ in row)})", *row.values())
     foreign.run("UPDATE job_queue_limit SET key = CAST(x'ff' AS TEXT)")
     put(queue, "resize")
     assert len(take(queue, 1)) == 1

@@ -314,3 +314,15 @@ def test_a_year_away_costs_no_list_of_all_slots(clocked, clock, tidy):
     sync(clocked)
     clock.advance(timedelta(days=365))
     assert len(fire(clocked)) == (1 + 10) + (100 + 10)
+
+
+@pytest.mark.parametrize(
+    "stored", [{"jitter": "x"}, {"jitter": 1e300}, {"start_at": "x"}, {"rule": 7}, {"options": 7}, {"end_at": {}}]
+)
+def test_what_another_program_made_of_the_codes_values_is_refused(clocked, tidy, stored):
+    declare(tidy)
+    sync(clocked)
+    Schedule.objects.using(clocked.alias).update(declared=stored)
+    with pytest.raises(InvalidOption, match="declared of the schedule 'nightly' is no schedule"):
+        reset(clocked, operation.find("nightly"))
+    assert sync(clocked).changed == ("nightly",)

@@ -101,7 +101,10 @@ def test_a_lost_lease_names_the_job_and_the_claim():
 
 
 def test_a_database_without_tables_is_told_to_migrate_in_one_sentence():
-    assert str(NotMigrated("default")) == 'The database "default" has no job queue of this release yet: run "manage.py migrate".'
+    assert (
+        str(NotMigrated("default"))
+        == 'The database "default" has no job queue of this release yet: run "manage.py migrate".'
+    )
     assert '"manage.py migrate --database=queue"' in str(NotMigrated("queue"))
 
 

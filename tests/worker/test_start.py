@@ -40,7 +40,9 @@ def failed(worker):
 def test_a_database_without_migrations_is_one_sentence(start_worker, alias, tmp_path):
     name = str(tmp_path / "empty.sqlite3") if alias == "default" else "postgres"
     said = failed(start_worker("--skip-checks", up=0, database={"NAME": name}))
-    assert said == 'CommandError: The database "default" has no job queue of this release yet: run "manage.py migrate".\n'
+    assert (
+        said == 'CommandError: The database "default" has no job queue of this release yet: run "manage.py migrate".\n'
+    )
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(start_worker, alias, tmp_path):

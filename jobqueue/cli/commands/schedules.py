@@ -96,7 +96,12 @@ def _local(moment: datetime, one: ScheduleRecord) -> str:
 
 def _document(one: ScheduleRecord, state: ScheduleState) -> dict[str, Any]:
     changed = {name: {"code": code, "now": now} for name, (code, now) in summary.changes_of(one).items()}
-    words = {"payload": summary.payload_of(one), "state": state.value, "in_words": summary.in_words(one), "changed_by_operator": changed}
+    words = {
+        "payload": summary.payload_of(one),
+        "state": state.value,
+        "in_words": summary.in_words(one),
+        "changed_by_operator": changed,
+    }
     return {name: value for name, value in plain(one).items() if name != "declared"} | words
 
 

@@ -79,7 +79,9 @@ class SqlSchedules(Schedules):
             if "last_slot_at" in changes:  # a worker may have fired it since it was read
                 changes["last_slot_at"] = max(last, changes["last_slot_at"])
             said = values_of(schedule, *changes, **changes)
-            return self._rows.filter(pk=schedule.id).update(**said, revision=schedule.revision % _LAST_REVISION + 1) == 1
+            return (
+                self._rows.filter(pk=schedule.id).update(**said, revision=schedule.revision % _LAST_REVISION + 1) == 1
+            )
 
         return self._session.transact(work)
 
