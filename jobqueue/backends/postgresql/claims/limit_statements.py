@@ -67,7 +67,8 @@ SELECT c.* FROM json_to_recordset(%(keys)s::json) AS w(key text, most integer) C
 # Over job_queue_start_window (place, key, ends_at). The sum keeps the other index out, which a plan that was made on an
 # empty table would prefer.
 STARTS = """
-SELECT w.place, w.key, s.count, s.frees_in FROM json_to_recordset(%(accounts)s::json) AS w(place text, key text, per float8)
+SELECT w.place, w.key, s.count, s.frees_in
+  FROM json_to_recordset(%(accounts)s::json) AS w(place text, key text, per float8)
  CROSS JOIN LATERAL (
     SELECT sum(count) AS count, extract(epoch FROM min(ends_at) - @now)::float8 AS frees_in FROM job_queue_start
      WHERE place = w.place AND key = w.key AND ends_at + interval '0' > @now
