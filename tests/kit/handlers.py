@@ -28,7 +28,7 @@ class Order(BaseModel):
     due: datetime = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@job("kit.order", queue="orders")
+@job("kit.order", queue="parcels")
 def order(payload: Order) -> str:
     return f"{payload.number}: {payload.price}"
 

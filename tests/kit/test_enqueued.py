@@ -37,7 +37,7 @@ def test_the_nearest_miss_is_shown_as_a_diff():
         assert_enqueued(handlers.order, number=7, price="4")
     told = str(caught.value).splitlines()
     assert told[0].startswith("2 jobs 'kit.order' are stored, but none with these values. The nearest is ")
-    assert told[0].endswith(", queued in 'orders' (- wanted, + stored):")
+    assert told[0].endswith(", queued in 'parcels' (- wanted, + stored):")
     assert told[1:] == ["  number = 7", "- price = Decimal('4')", "+ price = Decimal('3')"]
 
 
@@ -49,7 +49,7 @@ def test_options_are_compared_where_they_are_named():
         assert_enqueued(handlers.order.using(queue="rare"), number=7)
     assert str(caught.value).splitlines()[1:] == [
         "- option queue = 'rare'",
-        "+ option queue = 'orders'",
+        "+ option queue = 'parcels'",
         "  number = 7",
     ]
 
