@@ -223,7 +223,7 @@ class Context:
 
     def __init__(self, clock):
         self.backend = MemoryBackend(clock=clock)
-        self.metrics = MetricsBuffer()
+        self.metrics, self.claims = MetricsBuffer(), ()
         self.database = DatabaseLink("default", lambda: 0, 60.0, lambda _error: False)
 
 

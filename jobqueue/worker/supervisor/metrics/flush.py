@@ -68,9 +68,12 @@ class MetricsFlush:
             self._context.metrics.set_clock(now)
 
     def close(self) -> None:
-        """Store the rest at the end of the worker. Other sessions may hold the rows for a moment."""
-        end = SYSTEM.monotonic() + _CLOSING_TIME
+        """Store the rest at the end of the worker. Other sessions may hold the rows for a moment.
+
+        A worker that couldn't give back its jobs has waited for the database already, and doesn't wait again.
+        """
         metrics, database = self._context.metrics, self._context.database
+        end = SYSTEM.monotonic() + (0.0 if len(self._context.claims) else _CLOSING_TIME)
         while not (metrics.is_empty or database.is_lost) and SYSTEM.monotonic() < end:
             if not self._add_next():
                 time.sleep(_PAUSE)
