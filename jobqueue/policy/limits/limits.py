@@ -137,6 +137,11 @@ class Allowances:
             ]
         return found
 
+    def windows(self, queue: str, job_type: str, keys: str | None) -> list[tuple[Account, float]]:
+        """Return the rates that apply to a job, each with the length of its window in seconds."""
+        found = self.accounts(queue, job_type, keys)
+        return [(account, limit.per) for limit, account in found if limit.kind is LimitKind.RATE]
+
     def occupied(self, queue: str, job_type: str, keys: str | None, count: int) -> None:
         """Count running jobs."""
         for limit, account in self.accounts(queue, job_type, keys):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
-from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitKind, LimitUse, StoredLimit
+from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitUse, StoredLimit
 from jobqueue.states import JobStatus
 
 
@@ -63,10 +63,9 @@ class MemoryLimits(Limits):
         self._tables.starts = [one for one in self._tables.starts if one[2] > now]
         allowances = Allowances(book)
         self._tables.starts += [
-            (*account, now + timedelta(seconds=limit.per), timedelta(seconds=limit.per))
+            (*account, now + timedelta(seconds=per), timedelta(seconds=per))
             for row in rows
-            for limit, account in allowances.accounts(row.queue, row.type, row.concurrency_key)
-            if limit.kind is LimitKind.RATE
+            for account, per in allowances.windows(row.queue, row.type, row.concurrency_key)
         ]
 
     def _book(self, request: ClaimRequest) -> LimitBook:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,8 +19,8 @@ from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose, keys_of
-from jobqueue.records import Claim, ClaimRequest, Cycle, LimitKind
+from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose
+from jobqueue.records import Claim, ClaimRequest, Cycle
 
 #: The most groups, and the most keys of a group, in which one claim looks for jobs.
 MOST_GROUPS, MOST_KEYS = 64, 200
@@ -136,8 +137,7 @@ class LimitedClaims(ABC):
         """Read what the windows of rates contain, for jobs of these queues, types and keys."""
         windows: dict[Account, float] = {}
         for kind in set(kinds):
-            found = allowances.accounts(*kind)
-            windows |= {account: limit.per for limit, account in found if limit.kind is LimitKind.RATE}
+            windows |= dict(allowances.windows(*kind))
         unknown = {account: per for account, per in windows.items() if not allowances.knows(account)}
         if unknown:
             found_starts = {(place, key): (count, frees) for place, key, count, frees in self.starts(unknown)}
@@ -150,19 +150,15 @@ class LimitedClaims(ABC):
         """Record the starts of claimed jobs under rates."""
         if not chosen.jobs:
             return
-        keys = {one.id: one.keys for one in chosen.jobs}
-        starts: dict[tuple[str, str], Start] = {}
-        for claim in claims:
-            if claim.id not in keys:
-                continue
-            values = keys_of(keys[claim.id])
-            for limit in book.of(claim.queue, claim.type):
-                if limit.kind is LimitKind.RATE and (not limit.key or limit.key in values):
-                    key = values[limit.key] if limit.key else ""
-                    count = starts[limit.place, key].number if (limit.place, key) in starts else 0
-                    starts[limit.place, key] = Start(limit.place, key, count + 1, limit.per)
+        keys, allowances = {one.id: one.keys for one in chosen.jobs}, Allowances(book)
+        starts = Counter(
+            window
+            for claim in claims
+            if claim.id in keys
+            for window in allowances.windows(claim.queue, claim.type, keys[claim.id])
+        )
         if starts:
-            self.add_starts(list(starts.values()))
+            self.add_starts([Start(*account, number, per) for (account, per), number in starts.items()])
             if SYSTEM.monotonic() - self._pruned_at >= _PRUNED_EVERY:
                 self._pruned_at = SYSTEM.monotonic()
                 self.prune_starts()
