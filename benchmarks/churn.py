@@ -12,9 +12,8 @@ from datetime import timedelta
 
 from django.db import connection
 
-from benchmarks.databases import postgres_place, sqlite_place
 from benchmarks.raw import PAYLOAD
-from benchmarks.site import Site
+from benchmarks.site import Site, site_on
 from jobqueue.ids import UlidFactory
 from jobqueue.policy.retention import Rule
 from jobqueue.policy.settling import completed
@@ -88,19 +87,14 @@ def main() -> None:
     parser.add_argument("--keep", type=float, default=300.0, help="seconds for which jobs are kept (default: 300)")
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     given = parser.parse_args()
-    with sqlite_place() if given.database == "sqlite" else postgres_place() as place:
-        place.configure()
-        site = Site(place, quick=False)
-        try:
-            site.fresh()
-            churn, found = Churn(site, given.rate, timedelta(seconds=given.keep)), []
-            for line, size in lines(churn, int(60 * given.hours), 12):
-                print(line, flush=True)
-                found.append(size)
-            steady = found[len(found) // 2 :]
-            print(f"the second half differs by {max(steady) / min(steady) - 1:.1%}")
-        finally:
-            site.close()
+    with site_on(given.database) as site:
+        site.fresh()
+        churn, found = Churn(site, given.rate, timedelta(seconds=given.keep)), []
+        for line, size in lines(churn, int(60 * given.hours), 12):
+            print(line, flush=True)
+            found.append(size)
+        steady = found[len(found) // 2 :]
+        print(f"the second half differs by {max(steady) / min(steady) - 1:.1%}")
 
 
 if __name__ == "__main__":

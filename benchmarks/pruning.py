@@ -13,9 +13,8 @@ from statistics import median
 
 from benchmarks import timing
 from benchmarks.busy import enqueue_one, in_turns
-from benchmarks.databases import postgres_place, sqlite_place
 from benchmarks.raw import Crowd
-from benchmarks.site import Site
+from benchmarks.site import Site, site_on
 from benchmarks.workers import rows, until, worker_at
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.retention import EndedJob
@@ -105,18 +104,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="turns without and with retention (default: %(default)s)")
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     given = parser.parse_args()
-    with sqlite_place() if given.database == "sqlite" else postgres_place() as place:
-        place.configure()
-        site = Site(place, quick=False)
-        try:
-            site.fresh()
-            site.raw.fill(Crowd(count=int(2 * given.turns * FASTEST * given.seconds)))
-            site.raw.fill(Crowd(count=given.jobs, type=OLD, status="completed"))  # a walk comes to the newest first
-            site.raw.settle_down()
-            turns = [(turn(site, given.seconds, []), turn(site, given.seconds, RULES)) for _ in range(given.turns)]
-            print(report(turns, locks(site)))
-        finally:
-            site.close()
+    with site_on(given.database) as site:
+        site.fresh()
+        site.raw.fill(Crowd(count=int(2 * given.turns * FASTEST * given.seconds)))
+        site.raw.fill(Crowd(count=given.jobs, type=OLD, status="completed"))  # a walk comes to the newest first
+        site.raw.settle_down()
+        turns = [(turn(site, given.seconds, []), turn(site, given.seconds, RULES)) for _ in range(given.turns)]
+        print(report(turns, locks(site)))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.core.management import call_command
 from django.db import connections
 from django.utils.module_loading import import_string
 
-from benchmarks.databases import Place
+from benchmarks.databases import Place, postgres_place, sqlite_place
 from benchmarks.raw import Raw
 from jobqueue import backends
 from jobqueue.backends.base import Backend
@@ -50,3 +52,15 @@ class Site:
         """Close all connections to the database."""
         connections.close_all()
         self.raw.close()
+
+
+@contextmanager
+def site_on(vendor: str) -> Iterator[Site]:
+    """Measure on a database of this vendor, which is made for it and removed at the end."""
+    with sqlite_place() if vendor == "sqlite" else postgres_place() as place:
+        place.configure()
+        site = Site(place, quick=False)
+        try:
+            yield site
+        finally:
+            site.close()

@@ -22,9 +22,9 @@ from typing import Any
 from django.db import connection
 
 from benchmarks.children import child
-from benchmarks.databases import Place, postgres_place, sqlite_place
+from benchmarks.databases import Place
 from benchmarks.held import chart, quantile
-from benchmarks.site import Site
+from benchmarks.site import Site, site_on
 from benchmarks.sizing import snapshot
 from benchmarks.workers import end_in_order, rows, until, worker
 from jobqueue.clock import SYSTEM
@@ -78,16 +78,11 @@ def main() -> None:
     if options.recorded:
         _write(json.loads(options.recorded.read_text(encoding="utf-8")), options)
         return
-    with sqlite_place() if options.database == "sqlite" else postgres_place() as place:
-        place.configure()
-        site = Site(place, quick=False)
-        try:
-            found = measured(site, options)
-            _write(found, options)
-            if options.after:
-                _write(found | {"gone_after": _gone_after(site)}, options)
-        finally:
-            site.close()
+    with site_on(options.database) as site:
+        found = measured(site, options)
+        _write(found, options)
+        if options.after:
+            _write(found | {"gone_after": _gone_after(site)}, options)
 
 
 def _write(curve: dict[str, Any], options: argparse.Namespace) -> None:
