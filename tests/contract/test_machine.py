@@ -76,6 +76,21 @@ class Machine(RuleBasedStateMachine):
         self.backends = [MemoryBackend(clock=self.clock), make_sql_backend(self.alias, SameMoment(self.clock))]
         self.ids, self.before = [], {}
 
+    def stored(self, draft):
+        """Enqueue a draft in both. Return the id of a new job."""
+
+        def enqueue(backend):
+            try:
+                return backend.enqueue([draft])[0]
+            except IdempotencyMismatch as error:
+                return str(error)
+
+        receipt = self.both(enqueue)
+        if isinstance(receipt, str) or not receipt.created:
+            return multiple()
+        self.ids.append(draft.id)
+        return draft.id
+
     def both(self, verb):
         model, real = (verb(backend) for backend in self.backends)
         assert real == model
@@ -105,18 +120,7 @@ class Machine(RuleBasedStateMachine):
             concurrency_key=limit_keys,
             **(dict([key]) if key else {}),
         )
-
-        def enqueue(backend):
-            try:
-                return backend.enqueue([draft])[0]
-            except IdempotencyMismatch as error:
-                return str(error)
-
-        receipt = self.both(enqueue)
-        if isinstance(receipt, str) or not receipt.created:
-            return multiple()
-        self.ids.append(draft.id)
-        return draft.id
+        return self.stored(draft)
 
     @rule(
         target=jobs,
@@ -132,18 +136,7 @@ class Machine(RuleBasedStateMachine):
         draft = Draft(
             id=new_id(), type=kind, payload=f'{{"number": {number}}}', unique_key=key, **{repeats: length}, **extra
         )
-
-        def enqueue(backend):
-            try:
-                return backend.enqueue([draft])[0]
-            except IdempotencyMismatch as error:
-                return str(error)
-
-        receipt = self.both(enqueue)
-        if isinstance(receipt, str) or not receipt.created:
-            return multiple()
-        self.ids.append(draft.id)
-        return draft.id
+        return self.stored(draft)
 
     @rule(
         target=claims,
