@@ -10,10 +10,10 @@ import hashlib
 import os
 import re
 import socket
-from datetime import datetime
+import string
+from datetime import UTC, datetime
 from threading import Lock
 
-from ulid import ULID
 from ulid.base32 import ENCODE
 
 from jobqueue.clock import SYSTEM, Clock
@@ -28,6 +28,9 @@ _FRONT_SHIFTS = range(80, -1, -10)
 _PAIRS = [one + other for one in ENCODE for other in ENCODE]
 ULID_LENGTH = 26
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+#: The first letters are the moment. Python reads numbers of the base 32 with other letters.
+_MOMENT_LENGTH = 10
+_TO_PYTHON = str.maketrans(ENCODE, string.digits + string.ascii_lowercase[:22])
 _BEGINNING = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
 
 
@@ -83,8 +86,11 @@ def is_ulid(job_id: str) -> bool:
 
 def moment_of(job_id: str) -> datetime | None:
     """Return when a ULID was made, to the millisecond, or ``None`` for an id that another program chose."""
+    if not is_ulid(job_id):
+        return None
+    milliseconds = int(job_id[:_MOMENT_LENGTH].translate(_TO_PYTHON), 32)
     try:
-        return ULID.from_str(job_id).datetime if is_ulid(job_id) else None
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, ValueError):  # after the year 9999
         return None
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from jobqueue.ids import UlidFactory, new_id
+from jobqueue.ids import UlidFactory, moment_of, new_id
 from jobqueue.testing import VirtualClock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +88,18 @@ def test_a_spent_millisecond_borrows_from_the_next(clock, monkeypatch):
     assert last.endswith("Z" * 8)
     assert borrowed > last
     assert ULID.from_str(borrowed).datetime == clock.now() + timedelta(milliseconds=1)
+
+
+@given(st.integers(0, 253_402_300_799_999), st.binary(min_size=10, max_size=10))
+def test_the_moment_of_a_ulid_is_read_from_its_first_letters(milliseconds, dice):
+    made = ULID.from_bytes(milliseconds.to_bytes(6) + dice)
+    assert moment_of(str(made)) == made.datetime
+
+
+@given(st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=26, max_size=26) | st.text(max_size=30))
+def test_any_id_has_a_moment_or_none(job_id):
+    found = moment_of(job_id)
+    assert found is None or job_id[0] in "01234567"
 
 
 def test_ids_of_one_thread_rise_and_no_two_threads_share_one():

@@ -99,17 +99,17 @@ def running(
     arguments: tuple[list[Any], dict[str, Any]],
     former: JobRecord | None,
 ) -> AnyTaskResult:
-    """Return the result of a task that begins to run."""
-    now, history = SYSTEM.now(), former.history if former else ()
-    alias = alias_of(kind.task, facts)
+    """Return the result of a task that begins to run. ``former`` is its job, if it had earlier attempts."""
+    now, alias = local(SYSTEM.now()), alias_of(kind.task, facts)
+    history = former.history if former else ()
     return TaskResult(
         task=_task_of(kind.task, {**_own(kind.task, facts, alias), "queue_name": claim.queue}),
         id=claim.id,
         status=TaskResultStatus.RUNNING,
         enqueued_at=_shown(moment_of(claim.id), former.created_at if former else None),
-        started_at=_shown(_first_start(_before(history, claim.attempt)), now),
+        started_at=_shown(_first_start(_before(history, claim.attempt))) or now,
         finished_at=None,
-        last_attempted_at=local(now),
+        last_attempted_at=now,
         args=arguments[0],
         kwargs=arguments[1],
         backend=alias,

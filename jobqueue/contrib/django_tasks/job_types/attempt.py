@@ -48,6 +48,7 @@ class TaskAttempt:
         self._attendant = attendant
         self._facts = TaskFacts.of_text(claim.context)
         self._args, self._kwargs = kind.signature.call_of(payload, self._facts.positional)
+        self._sender = type(task_backends[results.alias_of(kind.task, self._facts)])
 
     def run(self) -> Any:
         """Call a function, and return its result as JSON data."""
@@ -76,7 +77,7 @@ class TaskAttempt:
         return value
 
     def _send(self, signal: Signal, result: AnyTaskResult) -> None:
-        signal.send_robust(sender=type(task_backends[result.backend]), task_result=result)
+        signal.send_robust(sender=self._sender, task_result=result)
 
     async def _asend(self, signal: Signal, result: AnyTaskResult) -> None:
         """Send a signal from a thread, where receivers may use the database. Their context variables come back."""
