@@ -1,66 +1,51 @@
-"""The parts of an archive: how they are written, and packed into one file for each day and status."""
+"""The parts of an archive: how they are written, packed into one file for each day and status, and read."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jobqueue.archive import files
-from jobqueue.clock import SYSTEM
-from jobqueue.ids import new_id
-
-#: Seconds after which nobody writes a file any more that is not complete.
-ABANDONED_AFTER = 3_600.0
+from jobqueue.archive.place import Place
 
 
-def store(folder: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write jobs as new parts. When this returns, they are on the disk."""
+def store(place: Place, rows: Iterable[dict[str, Any]]) -> None:
+    """Write jobs as new parts. When this returns, they are stored."""
     days: dict[str, list[bytes]] = {}
     for row in rows:
         ended_at = row["completed_at"] or row["updated_at"]
         days.setdefault(f"{row['status']}-{ended_at[:10]}", []).append(files.line_of(row))
-    for name, lines in days.items():
-        files.write(folder / f"{name}{files.PARTS_SUFFIX}" / f"{new_id()}{files.DAY_SUFFIX}", lines)
+    for day, lines in days.items():
+        place.write_part(day, lines)
 
 
-def pack(folder: Path, name: str) -> int:
+def pack(place: Place, day: str) -> int:
     """Merge the parts of a day and status into its file, and return how many jobs it has.
 
-    The parts are deleted after the file is on the disk. Those that are written meanwhile stay.
+    The parts are deleted after the file is stored. Those that are written meanwhile stay.
     """
-    with _alone(folder):
-        return _merge(folder, name, files.parts(folder, name))
+    with place.alone():
+        packed, parts = place.packed(day), place.parts(day)
+        if not parts and len(packed) < 2:
+            return 0
+        merged = [*packed, *parts]
+        return place.pack(day, _lines(place, merged), merged)
 
 
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes from packing. Two that merge at once would overwrite each other's file."""
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OSError(f"another process packs {folder}") from error
-        yield
+def lines(place: Place, day: str) -> Iterator[bytes]:
+    """Read the jobs of a day and status, the last archived first, each once.
+
+    A job is in two files if the process that archived it died before the job was deleted.
+    """
+    return _lines(place, [*place.packed(day), *place.parts(day)])
 
 
-def _merge(folder: Path, name: str, merged: Sequence[Path]) -> int:
-    if not merged:
-        return 0
-    count = files.write(files.day_file(folder, name), files.lines(folder, name))
-    for part in merged:
-        part.unlink()
-    _remove_rests(merged[0].parent)
-    _remove_rests(folder)
-    with contextlib.suppress(OSError):  # another part was written meanwhile
-        merged[0].parent.rmdir()
-    return count
-
-
-def _remove_rests(folder: Path) -> None:
-    """Delete what processes left that were killed while they wrote."""
-    for path in folder.glob(".*.*"):
-        if SYSTEM.now().timestamp() - path.stat().st_mtime > ABANDONED_AFTER:
-            path.unlink(missing_ok=True)
+def _lines(place: Place, names: list[str]) -> Iterator[bytes]:
+    seen = set[str]()
+    for name in reversed(names):
+        for line in place.read(name):
+            job_id = json.loads(line)["id"]
+            if job_id not in seen:
+                seen.add(job_id)
+                yield line

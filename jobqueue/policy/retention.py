@@ -10,6 +10,8 @@ from jobqueue.states import JobStatus
 
 #: The statuses of jobs that have ended.
 ENDED = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.DEAD_LETTER)
+#: What the name of an archive begins with if it is in one of Django's storages, before the alias of that.
+STORAGE = "storage:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Rule:
     keep_last: int | None = None
     type: str | None = None
     queue: str | None = None
-    #: The folder in which jobs are archived before they are deleted.
+    #: The folder, or the storage, in which jobs are archived before they are deleted.
     archive: str | None = None
 
     def concerns(self, status: str, kind: str, queue: str) -> bool:

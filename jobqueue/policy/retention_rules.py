@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 
 from jobqueue import durations
 from jobqueue.policy.nearest import did_you_mean
-from jobqueue.policy.retention import ENDED, Rule
+from jobqueue.policy.retention import ENDED, STORAGE, Rule
 from jobqueue.states import JobStatus
 
 _KEYS = ("status", "type", "queue", "keep", "keep_last", "archive")
 _ENDED = tuple(status.value for status in ENDED)
+#: An alias of a storage, and a folder in it.
+_STORAGE = re.compile(re.escape(STORAGE) + r"[^/\s]+(/[^/\s.][^/\s]*)*/?")
 #: A site keeps a week of what it did, and a month of what somebody stopped. Dead letters wait for an operator.
 DEFAULT: tuple[dict[str, Any], ...] = (
     {"status": "completed", "keep": 604_800},
@@ -47,7 +50,7 @@ def _rule(number: int, given: Any) -> Rule:
         keep_last=_count(number, given.get("keep_last")),
         type=_name(number, given, "type"),
         queue=_name(number, given, "queue"),
-        archive=_folder(number, given.get("archive")),
+        archive=_archive(number, given.get("archive")),
     )
 
 
@@ -71,10 +74,15 @@ def _name(number: int, given: Mapping[str, Any], key: str) -> str | None:
     raise ValueError(f"the {key!r} of rule {number} must be a name, not {name!r}")
 
 
-def _folder(number: int, given: Any) -> str | None:
-    if given is None or (isinstance(given, (str, Path)) and Path(given).is_absolute()):
-        return None if given is None else str(given)
-    raise ValueError(f"the 'archive' of rule {number} must be the absolute path of a folder, not {given!r}")
+def _archive(number: int, given: Any) -> str | None:
+    if given is None or (isinstance(given, str) and _STORAGE.fullmatch(given)):
+        return given
+    if isinstance(given, (str, Path)) and Path(given).is_absolute():
+        return str(given)
+    raise ValueError(
+        f"the 'archive' of rule {number} must be the absolute path of a folder, or {STORAGE!r} with a name in "
+        f"STORAGES, not {given!r}"
+    )
 
 
 def _refuse_repeated(rules: Iterable[Rule]) -> None:

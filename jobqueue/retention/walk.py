@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from jobqueue.archive.pack import store
+from jobqueue.archive.place import place_of
 from jobqueue.backends.base import Backend
 from jobqueue.backends.ports.retention import Place
 from jobqueue.clock import SYSTEM
@@ -64,13 +64,13 @@ class Walk:
 
     def _prune(self, over: Sequence[EndedJob]) -> list[EndedJob]:
         """Delete jobs. Those whose rule says so are archived first."""
-        folders: dict[str, list[EndedJob]] = {}
+        archives: dict[str, list[EndedJob]] = {}
         for job in over:
             rule = self._rule_of(Group(job.status, job.type, job.queue))
             if rule is not None and rule.archive:
-                folders.setdefault(rule.archive, []).append(job)
-        for folder, jobs in folders.items():
-            store(Path(folder), self._backend.retention.rows([job.id for job in jobs]))
+                archives.setdefault(rule.archive, []).append(job)
+        for archive, jobs in archives.items():
+            store(place_of(archive), self._backend.retention.rows([job.id for job in jobs]))
         return self._backend.retention.prune(over)
 
     def _is_over(self, job: EndedJob) -> bool:

@@ -6,12 +6,11 @@ import argparse
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from jobqueue import retention
-from jobqueue.archive import files
-from jobqueue.archive.pack import pack
+from jobqueue.archive.pack import lines, pack
+from jobqueue.archive.place import Place, place_of
 from jobqueue.cli.arguments import Subcommand
 from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING, failure
@@ -28,35 +27,36 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: dict[str, Any], console: Console) -> int:
-    folders = sorted({rule.archive for rule in retention.rules() if rule.archive})
-    if not folders:
+    names = sorted({rule.archive for rule in retention.rules() if rule.archive})
+    if not names:
         raise failure("No rule in JOBQUEUE['RETENTION'] has an 'archive'.")
     try:
+        archives = {name: place_of(name) for name in names}
         if options["action"] == "pack":
-            return _pack(folders, console)
-        return _search(folders, options, console)
-    except (OSError, EOFError) as error:
+            return _pack(archives, console)
+        return _search([*archives.values()], options, console)
+    except OSError as error:
         raise failure(f"The archive can't be read or written: {error}") from error
 
 
-def _pack(folders: list[str], console: Console) -> int:
+def _pack(archives: dict[str, Place], console: Console) -> int:
     packed = {
-        f"{folder}/{name}": count
-        for folder in folders
-        for name in files.names(Path(folder))
-        if (count := pack(Path(folder), name))
+        f"{archive}/{day}": count
+        for archive, place in archives.items()
+        for day in place.days()
+        if (count := pack(place, day))
     }
     if console.as_json:
         console.document({"verb": "archive", "packed": packed})
     else:
         for path, count in packed.items():
-            console.line(f"{path}{files.DAY_SUFFIX}: {counted(count)}")
+            console.line(f"{path}: {counted(count)}")
         console.say(f"{counted(len(packed), 'file')} packed.")
     return OK
 
 
-def _search(folders: list[str], options: dict[str, Any], console: Console) -> int:
-    found = list(islice(_found(folders, options["text"], options["type"]), max(0, options["limit"])))
+def _search(places: list[Place], options: dict[str, Any], console: Console) -> int:
+    found = list(islice(_found(places, options["text"], options["type"]), max(0, options["limit"])))
     if console.as_json:
         console.document({"verb": "archive", "jobs": found})
     elif found:
@@ -65,11 +65,11 @@ def _search(folders: list[str], options: dict[str, Any], console: Console) -> in
     return OK if found else WARNING
 
 
-def _found(folders: list[str], text: str, kind: str | None) -> Iterator[dict[str, Any]]:
+def _found(places: list[Place], text: str, kind: str | None) -> Iterator[dict[str, Any]]:
     needle = json.dumps(text)[1:-1].encode()
-    for folder in folders:
-        for name in files.names(Path(folder)):
-            for line in files.lines(Path(folder), name):
+    for place in places:
+        for day in place.days():
+            for line in lines(place, day):
                 if needle in line and (kind is None or json.loads(line)["type"] == kind):
                     yield json.loads(line)
 
