@@ -1,6 +1,6 @@
 """The command ``python -m benchmarks.steady``: rate and waiting time while a snapshot is held, second by second.
 
-The long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000`` and ``--database sqlite --seconds 600``.
+The long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000 --together 4`` and ``--database sqlite --seconds 600``.
 ``--aged 1440000`` does in half a minute to the table what 30 minutes at 800 a second do. The picture of the
 documentation is ``--recorded docs/measured/steady.json --before docs/measured/steady-without-floors.json --chart
 docs/measured/steady.svg``, and needs no database.
@@ -57,6 +57,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="postgres")
     parser.add_argument("--seconds", type=int, default=60, help="how long the snapshot is held while jobs flow")
     parser.add_argument("--rate", type=int, default=800, help="jobs a second")
+    parser.add_argument("--together", type=int, default=1, help="jobs that one transaction enqueues")
     parser.add_argument("--slots", type=int, default=50)
     parser.add_argument("--every", type=int, default=10, help="seconds that one line of the curve sums up")
     parser.add_argument("--aged", type=int, default=0, help="jobs done under the snapshot before (Postgres only)")
@@ -129,6 +130,7 @@ def _flow(place: Place, options: argparse.Namespace) -> None:
             "place": asdict(place),
             "seconds": options.seconds,
             "rate": options.rate,
+            "together": options.together,
             "path": str(Path(folder) / "ledger"),
         }
         with child("benchmarks.producing", asked=asked) as producing:
