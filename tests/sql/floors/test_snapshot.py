@@ -147,6 +147,24 @@ def test_a_sweep_with_a_floor_ends_every_lease_that_runs_out(backend):
         until(lambda: _swept(backend, ended) == {claim.id for claim in claims})
 
 
+def test_the_floor_of_leases_rises_without_a_sweep(backend):
+    with snapshot():
+        churn(CHURNED)
+        claimed_jobs(backend)
+        until(lambda: backend.leases.look() or sections(backend.leases.floors))
+        backend.leases.floors._look_at = float("inf")  # the sweep alone, without the looks beside it
+        assert pages_of(lambda: backend.sweep(settle_overdue)) < FEW_PAGES
+
+
+def test_statistics_do_not_lead_the_search_for_expired_jobs_through_the_dead_rows_of_others(backend):
+    with snapshot(), connections["postgres"].cursor() as cursor:
+        churn(CHURNED)
+        cursor.execute("ANALYZE job_queue")
+        backend.leases.floors._look_at = float("inf")
+        assert pages_of(backend.leases.look) < FEW_PAGES
+        assert pages_of(lambda: backend.leases.expire(100)) < FEW_PAGES
+
+
 def claimed_jobs(backend):
     put_all(backend, *(draft() for _ in range(3)))
     return take(backend, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -49,9 +49,18 @@ def left_behind(claims: Sequence[Claim], now: Position, *, is_full: bool) -> Map
 class Looks:
     """Looks behind the floors of an index, as often as their share of the time allows."""
 
-    def __init__(self, session: PostgresSession, keys: Iterable[int], every: float = LOOK_EVERY) -> None:
+    def __init__(
+        self, session: PostgresSession, keys: Iterable[int], every: float = LOOK_EVERY, *, are_of_past: bool = False
+    ) -> None:
+        """Take the keys of an index. ``are_of_past`` says that looks find all rows up to now, and none behind that."""
         self._session = session
+        self._are_of_past = are_of_past
         self.floors = Floors(keys, every)
+
+    @property
+    def are_due(self) -> bool:
+        """Return whether it is time to look."""
+        return self.floors.budget(SYSTEM.monotonic()) > 0
 
     def look(self, statement: str, given: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Look through what is due, in one statement after another."""
@@ -74,6 +83,10 @@ class Looks:
 
     def _noted(self, looks: Sequence[Look], rows: Sequence[tuple[Any, ...]]) -> float:
         (_place, _found, before), *answers = sorted(rows)
+        began = SYSTEM.monotonic() - (answers[-1][2] - before if answers else 0.0)
+        if self._are_of_past:
+            empty = [look for look, (_, found, _) in zip(looks, answers, strict=True) if not found]
+            self._reached(began, self._moment_of(before), empty)
         results = []
         for _place, found, after in answers:
             results.append((found, after - before))
@@ -81,3 +94,14 @@ class Looks:
         now = SYSTEM.monotonic()
         self.floors.looked(looks, results, now)
         return now
+
+    def _moment_of(self, seconds: float) -> datetime:
+        clock = self._session.clock
+        return clock.now() if clock else datetime.fromtimestamp(seconds, UTC)
+
+    def _reached(self, began: float, moment: datetime, empty: Sequence[Look]) -> None:
+        """Note which orders are empty up to a moment, so that their floors rise without a sweep.
+
+        Sweeps are rare. Until the second one, each look would pass all dead rows.
+        """
+        self.floors.reached(began, {look.range.key: Position(moment) for look in empty if look.section is None})

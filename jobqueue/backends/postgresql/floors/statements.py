@@ -26,17 +26,18 @@ LOOK_AT_QUEUED = _LOOK.replace(
          WHERE status = 'queued' AND priority > 0 AND priority = r.key AND {IN_RANGE}@sparing
          ORDER BY scheduled_at, id LIMIT 1""",
 )
+# Sweeps read what has run out, and so do the looks for them.
 LOOK_AT_LEASED = _LOOK.replace(
     "@first",
     """SELECT id AS row FROM job_queue
-         WHERE status = 'in_progress' AND lease_until >= r.since AND lease_until < r.until
+         WHERE status = 'in_progress' AND lease_until >= r.since AND lease_until < LEAST(r.until, @now)
          ORDER BY lease_until LIMIT 1""",
 )
 LOOK_AT_EXPIRING = _LOOK.replace(
     "@first",
     """SELECT id AS row FROM job_queue
-         WHERE status = 'queued' AND expires_at IS NOT NULL AND expires_at >= r.since AND expires_at < r.until
-         ORDER BY expires_at LIMIT 1""",
+         WHERE status = 'queued' AND expires_at IS NOT NULL AND expires_at >= r.since
+           AND expires_at < LEAST(r.until, @now) ORDER BY expires_at LIMIT 1""",
 )
 RAN_OUT_FROM_FLOORS = f"""
 SELECT c.* FROM {RANGES} CROSS JOIN LATERAL (
