@@ -1,4 +1,4 @@
-"""The limits that code declares, and the values of their keys, which the producer computes."""
+"""The limits that code declares, and the values of keys, which the producer computes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
     keyed = {one.key_name: one.key for one in limits if one.key}
     if not keyed:
         return draft
-    values = {name: _text(name, _value(key, kind, draft)) for name, key in keyed.items()}
+    values = {name: text_of(name, value_of(key, kind, draft)) for name, key in keyed.items()}
     text = json.dumps(
         {name: value for name, value in sorted(values.items()) if value is not None},
         separators=(",", ":"),
@@ -60,7 +60,8 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
     return replace(draft, concurrency_key=text)
 
 
-def _value(key: Any, kind: JobType, draft: Draft) -> object:
+def value_of(key: Any, kind: JobType, draft: Draft) -> object:
+    """Return the value of a key: a function of the payload, an option of a job, or a field of its payload."""
     if callable(key):
         return key(kind.payload.load(draft.payload, draft.payload_version))
     if key in OF_JOB:
@@ -73,17 +74,17 @@ def _value(key: Any, kind: JobType, draft: Draft) -> object:
     return next((fields[name] for name in names if name in fields), None) if isinstance(fields, dict) else None
 
 
-def _text(name: str, value: object) -> str | None:
-    """Return the value of a key as text. ``7`` and ``"7"`` are the same; ``None`` is no value."""
+def text_of(name: str, value: object, what: str = "a limit") -> str | None:
+    """Return the value of the key of a limit or lane as text. ``7`` and ``"7"`` are the same; ``None`` is no value."""
     if value is None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise InvalidOption(name, f"is the key of a limit, and must be text or a number, got {_kind_of(value)}")
+        raise InvalidOption(name, f"is the key of {what}, and must be text or a number, got {_kind_of(value)}")
     text = str(value)
     if UNSEEN.search(text):
-        raise InvalidOption(name, "is the key of a limit, and must be one line of visible characters")
+        raise InvalidOption(name, f"is the key of {what}, and must be one line of visible characters")
     return text
 
 
