@@ -42,6 +42,9 @@ class PostgresDrafts(Drafts):
         length = (draft.throttle or draft.wait).total_seconds()
         return bool(self._session.run(_LET_THROUGH, [draft.unique_key, draft.type, draft.id, length]))
 
+    def lock_lanes(self, drafts: Sequence[Draft]) -> None:
+        self._session.run(statements.LOCKED_LANES, [values.named_lanes(drafts)])
+
     def _insert(self, drafts: Sequence[Draft], end: str, *parameters_of_end: Any) -> list[tuple[Any, ...]]:
         common, each = values.common_and_each(drafts)
         parameters = list(common.values())
@@ -49,4 +52,6 @@ class PostgresDrafts(Drafts):
             rows = zip(*each.values(), strict=True)
             parameters.append(json.dumps([dict(zip(each, row, strict=True)) for row in rows]))
         statement = statements.insert_statement(tuple(common), tuple(each), end)
+        if drafts[0].lane is not None:
+            parameters.insert(0, values.named_lanes(drafts))
         return self._session.run(statement, [*parameters, *parameters_of_end])

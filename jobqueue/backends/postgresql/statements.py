@@ -39,10 +39,26 @@ DRAFTED = {
     "timeout": "double precision",
     "context": "jsonb",
     "concurrency_key": "text",
+    "parallel": "boolean",
+    "lane": "text",
     "expires_at": "timestamptz",
     "scheduled_at": "timestamptz",
     "delay": "double precision",
 }
+
+
+# A job gets its position while its transaction holds the lock of the lane, so positions are in the order of commits, and
+# whoever sees a job sees all jobs before it. Several locks are taken in one order, so that two producers can't deadlock.
+NEXT_POSITION = "nextval('job_queue_lane_position')"
+LANE_LOCK = "hashtextextended('job_queue lane ' || length({queue}) || ' ' || {queue} || {lane}, 0)"
+LOCK_LANES = f"""
+WITH lanes AS MATERIALIZED (
+    SELECT DISTINCT {LANE_LOCK.format(queue="queue", lane="lane")} AS lock
+      FROM json_to_recordset(%s::json) AS r(queue text, lane text) ORDER BY lock),
+locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(lock)::text AS done FROM lanes)
+"""
+LOCKED_LANES = f"{LOCK_LANES} SELECT count(done) FROM locked"
+_ONCE_LOCKED = "(SELECT count(done) FROM locked) AS locks"
 
 
 @cache
@@ -50,19 +66,25 @@ def insert_statement(common: tuple[str, ...], each: tuple[str, ...], end: str) -
     """Return the statement that stores drafts.
 
     A column with one value for all drafts is a parameter. The others travel together as one parameter of JSON. Columns
-    that no draft sets are left out. ``end`` says what happens if a key is taken.
+    that no draft sets are left out. ``end`` says what happens if a key is taken. If a draft has a lane, all have.
     """
     said = {name: f"%s::{DRAFTED[name]}" for name in common} | {name: f"{name}::{DRAFTED[name]}" for name in each}
     moments = [said.pop("scheduled_at")] if "scheduled_at" in said else []
     if "delay" in said:
         moments.append(f"@now + {said.pop('delay')} * interval '1 second'")
     said |= {"scheduled_at": f"coalesce({', '.join([*moments, '@now'])})", "created_at": "@now", "updated_at": "@now"}
+    has_lane = "lane" in said
+    if has_lane:
+        said["lane_position"] = NEXT_POSITION
     if each:
         # JSON within JSON travels as text.
         fields = ", ".join(f"{name} {DRAFTED[name].replace('jsonb', 'text')}" for name in each)
         rows = f"SELECT {', '.join(said.values())} FROM json_to_recordset(%s::json) AS d({fields})"
     else:
-        rows = f"VALUES ({', '.join(said.values())})"
+        rows = f"SELECT {', '.join(said.values())}" if has_lane else f"VALUES ({', '.join(said.values())})"
+        rows += " FROM (SELECT 1) AS one" if has_lane else ""
+    if has_lane:
+        return f"{LOCK_LANES} INSERT INTO job_queue ({', '.join(said)}) {rows} CROSS JOIN {_ONCE_LOCKED} {end}"
     return f"INSERT INTO job_queue ({', '.join(said)}) {rows} {end}"
 
 

@@ -16,6 +16,7 @@ _SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in s
     "timeout": lambda draft: in_seconds(draft.timeout),
     "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
     "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
+    "parallel": lambda draft: None if draft.lane is None else draft.parallel is not False,
     "delay": lambda draft: draft.wait.total_seconds() or None,
 }
 
@@ -62,3 +63,9 @@ def like(patterns: Sequence[str]) -> list[str]:
     """Return patterns of queues, in which ``*`` stands for any text, as patterns of LIKE."""
     escaped = (one.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for one in patterns)
     return [one.replace("*", "%") for one in escaped]
+
+
+def named_lanes(drafts: Sequence[Draft]) -> str:
+    """Return the lanes of drafts as JSON."""
+    lanes = {(one.queue, one.lane) for one in drafts if one.lane is not None}
+    return json.dumps([{"queue": queue, "lane": lane} for queue, lane in lanes])
