@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -28,6 +29,7 @@ from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresLi
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.claims.crowd import WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import without_limited
+from jobqueue.backends.sql.ports.lanes import SqlLanes
 from jobqueue.backends.sql.settlements import refused
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds
@@ -63,6 +65,7 @@ class PostgresBackend(SqlBackend):
         super().__init__(alias, clock)
         self._looks = Looks(self.session, PRIORITIES)
         self.limited = PostgresLimitedClaims(self.limits, self.session)
+        self.lanes = SqlLanes(self.session, self.limited.lanes)
         self.storage = PostgresStorageReader(self.session)
         self.metrics.queued, self.metrics.leased = self._looks.floors, self.leases.floors
 
@@ -160,9 +163,12 @@ class PostgresBackend(SqlBackend):
             floors=has_floors,
             unlimited=bool(book.queue_patterns),
             chosen=bool(chosen.jobs),
+            placed=bool(chosen.places),
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
+        if chosen.places:
+            claims.sort(key=partial(_place, chosen))
         blocked = next(row for row in rows if row[0] == "blocked")
         if not known:
             self._crowd.met(blocked[statements.GROUPS] if by_group else 0, is_met=bool(blocked[statements.COUNT]))
@@ -189,6 +195,8 @@ class PostgresBackend(SqlBackend):
             given["left_out"] = list(self.left_out)
         if chosen.jobs:
             given["chosen"] = [one.id for one in chosen.jobs]
+        if chosen.places:
+            given["places"] = json.dumps({job_id: place.id for job_id, place in chosen.places.items()})
         if book.queue_patterns:
             given["limited_queues"] = values.like(book.queue_patterns)
         return given
@@ -219,3 +227,11 @@ class PostgresBackend(SqlBackend):
 
     def listen(self) -> PostgresListener:
         return PostgresListener(self.alias, self.session.listener_silence, self._looks.floors.told_of)
+
+
+def _place(chosen: Chosen, claim: Claim) -> tuple[int, float, str]:
+    """Return the place of a claim in the order of claims. Some jobs take the places of others."""
+    other = chosen.places.get(claim.id)
+    if other is not None:
+        return (other.priority, other.scheduled_at, other.id)
+    return (claim.priority, claim.scheduled_at.timestamp(), claim.id)

@@ -14,6 +14,7 @@ from typing import Any
 from jobqueue.backends.base import Judge
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.claims.crowd import Group
+from jobqueue.backends.sql.ports.lanes import SqlLanes
 from jobqueue.backends.sqlite import lock, statements
 from jobqueue.backends.sqlite.claims import claim_rows
 from jobqueue.backends.sqlite.claims.leases import SqliteLeases
@@ -52,6 +53,7 @@ class SqliteBackend(SqlBackend):
         super().__init__(alias, clock)
         self.storage = storage.SqliteStorageReader(self.session)
         self.limited = SqliteLimitedClaims(self.limits, self.session)
+        self.lanes = SqlLanes(self.session, self.limited.lanes)
         #: The groups under limits with due jobs that the last walk found, in order.
         self._limited: Sequence[Group] = ()
 
@@ -129,7 +131,7 @@ class SqliteBackend(SqlBackend):
         limited = [one for one in self._limited if may_run(*one[:2])]
         chosen = self.limited.choose(limited, request, book, self.left_out)
         rows += claim_rows.rows_of(driver, [one.id for one in chosen.jobs], owner)
-        return sorted(rows, key=itemgetter(*claim_rows.ORDER))[: request.limit], chosen
+        return sorted(rows, key=partial(claim_rows.place_of, chosen.places))[: request.limit], chosen
 
     def _walk(self, driver: Connection, may_run: Callable[[str, str], bool], book: LimitBook, now: str) -> None:
         """Find all groups. This takes long if another program has made very many."""

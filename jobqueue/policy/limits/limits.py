@@ -42,10 +42,10 @@ def keys_of(text: str | None) -> Mapping[str, str]:
     read = foreign_json.read(text)
     if not isinstance(read, dict):
         return {}
-    return {name: value for name, value in read.items() if isinstance(value, str) and _is_storable(value)}
+    return {name: value for name, value in read.items() if isinstance(value, str) and is_storable(value)}
 
 
-def _is_storable(text: str) -> bool:
+def is_storable(text: str) -> bool:
     """Return whether each database takes a text: JSON can also spell NULs and halves of surrogate pairs."""
     return "\0" not in text and text == text.encode(errors="ignore").decode()
 
@@ -101,6 +101,11 @@ class LimitBook:
                 self._options.clear()
             self._options[queue] = self.queue_options.get(entry_of(queue, self.entries) or "")
         return self._options[queue]
+
+    def is_ordered(self, queue: str) -> bool:
+        """Return whether the jobs of a queue have lanes."""
+        options = self.options_of(queue)
+        return options is not None and bool(options.ordered)
 
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
         """Return the limits of a type or queue alone, without those of the other."""
@@ -213,6 +218,8 @@ class Chosen:
     withheld: int = 0
     next_start: timedelta | None = None
     is_contended: bool = False
+    #: The jobs whose places in the order of claims some of the jobs take, by the ids of the latter.
+    places: dict[str, Candidate] = field(default_factory=dict)
 
     def withhold(self, wait: float | None) -> None:
         """Count a job, or a group of jobs, that waits for one of its limits."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.claims.crowd import Group
+from jobqueue.backends.sql.claims.lanes import LaneChoice, LaneClaims
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose
@@ -43,6 +44,9 @@ class Start(NamedTuple):
 
 class LimitedClaims(ABC):
     """Chooses the jobs under limits that a claim takes, and records their starts."""
+
+    #: The part for ordered queues.
+    lanes: LaneClaims
 
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
@@ -86,24 +90,31 @@ class LimitedClaims(ABC):
         locked = self.lock(sorted(places))
         ours = [one for one in groups if all(limit.place in locked for limit in book.of(one.queue, one.type))]
         chosen = self._choose_from(ours, request, book, left_out) if ours else Chosen()
-        return replace(chosen, is_contended=len(ours) < len(groups))
+        return replace(chosen, is_contended=chosen.is_contended or len(ours) < len(groups))
 
     def _choose_from(
         self, groups: Sequence[Group], request: ClaimRequest, book: LimitBook, left_out: Collection[str]
     ) -> Chosen:
         allowances = Allowances(book)
-        for occupied in self.running():
+        for occupied in self.running() if any(book.of(*group[:2]) for group in groups) else ():
             allowances.occupied(*occupied)
         self._count_starts(allowances, [(one.queue, one.type, None) for one in groups])
-        asked = {group: self._most(group, allowances, request, book) for group in groups}
+        in_lanes = [group for group in groups if book.is_ordered(group.queue)]
+        lanes = self.lanes.choose(in_lanes, book, request.limit, left_out) if in_lanes else LaneChoice()
+        asked = {group: self._most(group, allowances, request, book) for group in groups if group not in in_lanes}
         candidates = self.first({group: most + len(left_out) for group, most in asked.items() if most})
+        candidates += [job for job, _place in lanes.jobs.values()]
         self._count_starts(allowances, [(one.queue, one.type, one.keys) for one in candidates])
         for group, most in asked.items():
             found = [one for one in candidates if (one.queue, one.type, one.priority) == group]
             if most and len(found) >= most and self._is_stuck(found, allowances, request.limit, book):
                 candidates += self._behind_full_keys(group, allowances, request.limit)
-        unique = sorted({one.id: one for one in candidates if one.id not in left_out}.values())
-        chosen = choose(unique, allowances, request.limit)
+        unique = {one.id: one for one in candidates if one.id not in left_out}
+        in_order = sorted(unique.values(), key=lambda one: lanes.jobs[one.id][1] if one.id in lanes.jobs else one)
+        chosen = choose(in_order, allowances, request.limit)
+        chosen.places |= {one.id: lanes.jobs[one.id][1] for one in chosen.jobs if one.id in lanes.jobs}
+        chosen.withheld += lanes.withheld
+        chosen.is_contended = lanes.is_partial
         for group, most in asked.items():
             if not most:
                 chosen.withhold(allowances.wait(group.queue, group.type, None))
