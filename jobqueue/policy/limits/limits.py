@@ -218,6 +218,8 @@ class Chosen:
     withheld: int = 0
     next_start: timedelta | None = None
     is_contended: bool = False
+    #: Whether lanes are left at which the claim didn't look.
+    is_partial: bool = False
     #: The jobs whose places in the order of claims some of the jobs take, by the ids of the latter.
     places: dict[str, Candidate] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,11 +46,13 @@ class Unplaced(NamedTuple):
 class LaneChoice:
     """The jobs of lanes that may start, by id, each with the one whose place in the order of claims it takes.
 
-    ``withheld`` is the number of lanes that hold jobs. ``is_partial`` says that a claim should look again soon.
+    ``withheld`` is the number of lanes that hold jobs. ``is_contended`` means that another worker decides about some
+    lanes at this moment, and ``is_partial`` that others were not looked at yet.
     """
 
     jobs: Mapping[str, tuple[Candidate, Candidate]] = field(default_factory=dict)
     withheld: int = 0
+    is_contended: bool = False
     is_partial: bool = False
 
 
@@ -64,7 +66,7 @@ class LaneClaims(ABC):
         #: Where the search for jobs without a place continues, by group.
         self._searched: dict[Group, tuple[object, str]] = {}
         self._search_at = 0.0
-        #: The queues in whose current round through the lanes some job could start.
+        #: The queues of which jobs were taken in the current round through their lanes.
         self._useful: set[str] = set()
 
     def choose(self, groups: Sequence[Group], book: LimitBook, most: int, left_out: Collection[str]) -> LaneChoice:
@@ -86,11 +88,13 @@ class LaneClaims(ABC):
             jobs = [one for one in lane.may_start() if (one.queue, one.type) in kinds]
             found |= {job.id: (job, place) for job, place in in_places(jobs)}
             withheld += len(jobs) < len(lane.due)
-        self._useful |= {job.queue for job, _place in found.values()}
-        return LaneChoice(found, withheld, len(locked) < len(lanes) or bool(partial & self._useful))
+        return LaneChoice(found, withheld, len(locked) < len(lanes), bool(partial))
 
     def _lanes(self, queues: Sequence[str]) -> tuple[list[Name], set[str]]:
-        """Return lanes with due jobs, and the queues that have others. The next claim continues behind the last."""
+        """Return lanes with due jobs, and the queues of which others should be looked at.
+
+        The next claim continues behind the last lane. After a round in which jobs were taken, it begins another one.
+        """
         most = max(1, MOST_LANES // len(queues))
         found: dict[str, list[str]] = defaultdict(list)
         for queue, lane in self.next_lanes({queue: self._after.get(queue, "") for queue in queues}, most):
@@ -100,11 +104,15 @@ class LaneClaims(ABC):
             if len(found[queue]) == most:
                 self._after[queue] = found[queue][-1]
                 partial.add(queue)
-            elif self._after.pop(queue, ""):
-                partial.add(queue)
             else:
+                if self._after.pop(queue, "") and queue in self._useful:
+                    partial.add(queue)
                 self._useful.discard(queue)
         return [(queue, lane) for queue, lanes in found.items() for lane in lanes], partial
+
+    def took(self, queues: Iterable[str]) -> None:
+        """Note the queues of claimed jobs."""
+        self._useful |= self._after.keys() & set(queues)
 
     # Jobs without a place
 

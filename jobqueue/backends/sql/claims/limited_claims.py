@@ -114,7 +114,7 @@ class LimitedClaims(ABC):
         chosen = choose(in_order, allowances, request.limit)
         chosen.places |= {one.id: lanes.jobs[one.id][1] for one in chosen.jobs if one.id in lanes.jobs}
         chosen.withheld += lanes.withheld
-        chosen.is_contended = lanes.is_partial
+        chosen.is_contended, chosen.is_partial = lanes.is_contended, lanes.is_partial
         for group, most in asked.items():
             if not most:
                 chosen.withhold(allowances.wait(group.queue, group.type, None))
@@ -164,6 +164,7 @@ class LimitedClaims(ABC):
         """Record the starts of claimed jobs under rates."""
         if not chosen.jobs:
             return
+        self.lanes.took(claim.queue for claim in claims)
         keys, allowances = {one.id: one.keys for one in chosen.jobs}, Allowances(book)
         starts = Counter(
             window
@@ -180,6 +181,8 @@ class LimitedClaims(ABC):
     @staticmethod
     def told(cycle: Cycle, chosen: Chosen, request: ClaimRequest) -> Cycle:
         """Return a cycle whose ``next_due`` is not after the next start under a rate."""
+        if chosen.is_partial and len(cycle.claims) < request.limit:
+            return replace(cycle, next_due=timedelta(0), is_partial=True)
         if len(cycle.claims) == request.limit or not (chosen.withheld or chosen.is_contended):
             return cycle
         waits = [one for one in (cycle.next_due, chosen.next_start) if one is not None]
