@@ -27,15 +27,22 @@ OF_JOB = ("tenant", "workspace")
 
 def check_keys(limits: Iterable[DeclaredLimit], form: Any, where: str) -> None:
     """Raise InvalidHandler for a key that is no field of the payload."""
-    if not (isinstance(form, type) and issubclass(form, BaseModel)) or form.model_config.get("extra") == "allow":
+    known = fields_of(form)
+    if known is None:
         return
-    known = [*form.model_fields, *OF_JOB]
     for one in limits:
         if isinstance(one.key, str) and one.key not in known:
             raise InvalidHandler(
                 f"{where} has a limit with the key {one.key!r}, which is no field of its payload. "
                 f"{did_you_mean(one.key, known)}"
             )
+
+
+def fields_of(form: Any) -> list[str] | None:
+    """Return what may be a key of a payload's form, or ``None`` if it may have any fields."""
+    if not (isinstance(form, type) and issubclass(form, BaseModel)) or form.model_config.get("extra") == "allow":
+        return None
+    return [*form.model_fields, *OF_JOB]
 
 
 def with_keys(kind: JobType, draft: Draft) -> Draft:

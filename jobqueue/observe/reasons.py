@@ -13,7 +13,7 @@ from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import Hold, JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -72,6 +72,7 @@ class Scene:
     cap: int = CAP
     relays_to: str | None = None
     used_up: Sequence[LimitUse] = ()
+    lane: LaneHold | None = None
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -98,6 +99,7 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
             found = [
                 *_pauses(scene, wording),
                 *_too_early(scene, wording),
+                *_lane(scene, wording),
                 *_limits(scene, wording),
                 *_nobody(scene, wording),
             ]
@@ -189,6 +191,26 @@ def _moved_until(job: JobRecord) -> datetime | None:
         return None if job.unique_key is None or seconds is None else job.created_at + durations.read(seconds)
     except (ValueError, OverflowError):  # another program wrote it
         return None
+
+
+def _lane(scene: Scene, wording: Wording) -> list[Reason]:
+    """Say which job holds it in its lane. That doesn't matter before the job is due."""
+    hold, now = scene.lane, scene.now
+    if hold is None or scene.job.scheduled_at > now:
+        return []
+    match hold.hold:
+        case Hold.RUNS:
+            text = gettext("Its lane waits for %(id)s, which runs.") % {"id": hold.id}
+            return [Reason("lane_runs", text)]
+        case Hold.IS_DUE:
+            text = gettext("It is behind %(id)s in its lane, which is due and has not started.") % {"id": hold.id}
+            return [Reason("lane_behind", text)]
+        case Hold.WAITS:
+            about = {"id": hold.id, "length": wording.length((hold.due_at or now) - now)}
+            return [Reason("lane_waits", gettext("Its lane waits for %(id)s, which runs in %(length)s.") % about)]
+        case _:
+            text = gettext("Its lane has stopped at %(id)s, which is a dead letter. Retry it, or purge it to skip it.")
+            return [Reason("lane_stopped", text % {"id": hold.id}, needs_you=True)]
 
 
 def _limits(scene: Scene, wording: Wording) -> list[Reason]:

@@ -22,8 +22,9 @@ from jobqueue.records import Draft
 MARKS = ", ".join(["%s"] * len(INSERT_COLUMNS.split(",")))
 INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({MARKS}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
-# The indexes of a lane's jobs, and those that run. Another program may have written the largest number.
-_OF_LANE = "lane > '' AND lane_position IS NOT NULL AND queue = %s AND lane = %s"
+# The indexes of a lane's jobs, and those that run. Another program may have written the largest number. `likelihood`
+# keeps SQLite from searching by this condition of the indexes instead of `lane = …`.
+_OF_LANE = "likelihood(lane > '', 1.0) AND lane_position IS NOT NULL AND queue = %s AND lane = %s"
 _IN_LANE = tuple(
     f"{condition} AND {_OF_LANE}"
     for condition in (

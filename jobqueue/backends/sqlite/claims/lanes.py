@@ -13,7 +13,8 @@ from jobqueue.clock import to_text
 from jobqueue.policy.lanes import Lane, LaneJob
 from jobqueue.records import Hold
 
-_IN_LANE = "lane > '' AND lane_position IS NOT NULL"
+# `likelihood` keeps SQLite from searching by this condition of the indexes instead of `lane = …`.
+_IN_LANE = "likelihood(lane > '', 1.0) AND lane_position IS NOT NULL"
 # The conditions of the indexes job_queue_lane_due, job_queue_lane_later and job_queue_lane_waiting, and
 # job_queue_lane_dead.
 _DUE = f"status = 'queued' AND {_IN_LANE} AND scheduled_at <= updated_at"
