@@ -91,8 +91,8 @@ def _lane(kind: JobType) -> Iterator[CheckMessage]:
     ordered = queues.options_of(queue).ordered
     if kind.options.parallel is not None and not ordered:
         yield Caution(
-            f"The job type {kind.name!r} has the option parallel, but its queue {queue!r} is not ordered, so the option "
-            "has no effect.",
+            f"The job type {kind.name!r} has the option parallel, but its queue {queue!r} is not ordered, so "
+            "the option has no effect.",
             hint=f"Set JOBQUEUE['QUEUES'][{queue!r}] = {{'ordered': True}}, or leave out parallel.",
             id="jobqueue.W027",
         )

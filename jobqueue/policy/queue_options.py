@@ -122,7 +122,6 @@ def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
         sentence = f"{there} has 'block_for', but its producers don't wait."
         yield Mistake(sentence, "Add 'when_full': 'block', or leave out 'block_for'.")
 
-
     if entry.get("ordered") and entry.get("fair"):
         sentence = f"{there} has 'ordered' and 'fair', which contradict each other: a lane has one order."
         yield Mistake(sentence, "Leave out one of them, or use two queues.")

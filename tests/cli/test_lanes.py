@@ -48,7 +48,14 @@ def test_lanes_are_listed_with_their_heads(run, ordered):
             "hold": {"id": running, "hold": "runs", "due_at": None},
         }
     ]
-    assert run("lanes").out.splitlines()[1].split("\t") == ["imports", "*", "2", running, head, f"{running}, which runs"]
+    assert run("lanes").out.splitlines()[1].split("\t") == [
+        "imports",
+        "*",
+        "2",
+        running,
+        head,
+        f"{running}, which runs",
+    ]
 
 
 def test_why_names_the_job_that_holds_the_lane(run, ordered):

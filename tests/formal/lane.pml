@@ -7,17 +7,19 @@ test_lane.py beside it has every order of steps tried. The jobs are parallel, ex
   commit           the producer's commit, which ends both    nothing
   roll back        the same without the job                  nothing
   hold             the worker's lock of the lane             no other worker holds it
-  claim            LaneClaims.choose, and the claim          the lock; the first visible jobs that may start
+  read             LaneClaims.choose                         the lock; the first visible job that may start
+  claim            the claim, and its commit                 the job is queued
   end              the settlement of a job                   it runs
-  come back        a sweep, a release, a retry that is due   it runs; it keeps its position
+  wait             a retry, which keeps its position         it runs
+  be due           the retry's time has come                 it waits
 
-A producer stalls before its commit, and a worker between its lock and its claim, by having no turn.
+A producer stalls before its commit, and a worker before its claim, by having no turn.
 
 Promised:
 
   A barrier runs alone.
-  It starts after every job that was committed before it has started and ended, and is not due again.
-  No job behind it starts before it has ended.
+  When it is chosen, no job that was committed before it is due.
+  When a job behind it is chosen, it is not due.
 
 Each guard that a -D takes away breaks a promise. */
 
@@ -39,7 +41,7 @@ Each guard that a -D takes away breaks a promise. */
 #define MAY_HOLD (holder == NONE)
 #endif
 
-mtype = { absent, inserted, queued, running, ended };
+mtype = { absent, inserted, queued, waiting, running, ended };
 mtype state[JOBS] = absent;
 byte position[JOBS];
 byte committed_at[JOBS]; /* the order of commits: what is promised, and what no statement reads */
@@ -56,15 +58,10 @@ proctype produce(byte job) {
     fi
 }
 
-/* Claim a job that was read as one that may start. */
-inline judge(job) {
+inline judge_order(job) {
     other = 0;
     do
     :: other < JOBS ->
-        if
-        :: other != job && state[other] == running && (job == BARRIER || other == BARRIER) -> barrier_not_alone = true
-        :: else
-        fi;
         if
         :: other != job && state[other] == queued && committed_at[other] < committed_at[job] ->
             if
@@ -78,9 +75,23 @@ inline judge(job) {
     :: else -> break
     od;
     other = 0;
-    assert(!barrier_not_alone);
     assert(!barrier_too_early);
     assert(!behind_barrier)
+}
+
+inline judge_company(job) {
+    other = 0;
+    do
+    :: other < JOBS ->
+        if
+        :: other != job && state[other] == running && (job == BARRIER || other == BARRIER) -> barrier_not_alone = true
+        :: else
+        fi;
+        other++
+    :: else -> break
+    od;
+    other = 0;
+    assert(!barrier_not_alone)
 }
 
 inline look(job) {
@@ -110,9 +121,9 @@ active [WORKERS] proctype work() {
     bool may;
 end:
     do
-    :: d_step { chosen == NONE && MAY_HOLD -> holder = _pid } /* hold, and read in the next statement */
+    :: d_step { chosen == NONE && MAY_HOLD -> holder = _pid } /* hold */
         if
-        :: d_step { true -> job = 0;
+        :: d_step { true -> job = 0; /* read */
                 do
                 :: job < JOBS && chosen == NONE ->
                     look(job);
@@ -122,10 +133,14 @@ end:
                     fi
                 :: else -> break
                 od;
-                may = false; job = 0 }
-            d_step { /* claim, and commit */
+                may = false; job = 0;
                 if
-                :: chosen != NONE && state[chosen] == queued -> judge(chosen); state[chosen] = running
+                :: chosen != NONE -> judge_order(chosen)
+                :: else
+                fi }
+            d_step { /* claim */
+                if
+                :: chosen != NONE && state[chosen] == queued -> judge_company(chosen); state[chosen] = running
                 :: else
                 fi;
                 chosen = NONE; holder = NONE }
@@ -135,14 +150,16 @@ end:
 }
 
 active proctype settle() {
-    byte job, ends;
+    byte ends;
 end:
     do
     :: d_step { state[0] == running -> state[0] = ended }
     :: d_step { state[1] == running -> state[1] = ended }
     :: d_step { state[2] == running -> state[2] = ended }
-    :: d_step { state[0] == running && ends < 2 -> ends++; state[0] = queued } /* come back */
-    :: d_step { state[1] == running && ends < 2 -> ends++; state[1] = queued }
+    :: d_step { state[0] == running && ends < 2 -> ends++; state[0] = waiting } /* wait */
+    :: d_step { state[1] == running && ends < 2 -> ends++; state[1] = waiting }
+    :: d_step { state[0] == waiting -> state[0] = queued } /* be due */
+    :: d_step { state[1] == waiting -> state[1] = queued }
     od
 }
 

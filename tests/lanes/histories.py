@@ -93,9 +93,7 @@ class History:
         lane, parallel = self.random.choice(LANES), self.random.random() < 0.6
         key = self.random.choice((None, str(self.random.random())))
         priority = self.random.randint(1, 10)
-        return draft(
-            queue="imports", lane=lane, parallel=parallel, delay=delay, idempotency_key=key, priority=priority
-        )
+        return draft(queue="imports", lane=lane, parallel=parallel, delay=delay, idempotency_key=key, priority=priority)
 
     def _store(self, drafts):
         with transaction.atomic(using=self.backend.alias) if self.backend.alias else self.backend.atomic():

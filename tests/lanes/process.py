@@ -57,9 +57,7 @@ def work() -> None:
     backend.owns_session = True
     owner, held, swept = f"host:{os.getpid()}", [], 0.0
     while True:
-        asked = request(
-            4 - len(held), lease=timedelta(seconds=0.7), entries=tuple(ORDERED), queue_options=ORDERED
-        )
+        asked = request(4 - len(held), lease=timedelta(seconds=0.7), entries=tuple(ORDERED), queue_options=ORDERED)
         done = held[: len(held) // 2 + 1]
         for claim in done:
             tell("-", claim.id)

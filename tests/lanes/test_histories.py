@@ -13,7 +13,7 @@ import pytest
 from django.db import connections
 
 from jobqueue.backends.memory import MemoryBackend
-from jobqueue.backends.postgresql import statements
+from jobqueue.backends.postgresql import insert_statements
 from jobqueue.backends.postgresql.claims import lane_statements
 from jobqueue.models import Attempt, Job
 from jobqueue.policy.lanes import Lane
@@ -55,10 +55,10 @@ def test_no_history_breaks_an_order_or_a_barrier(databases, alias):
 
 def without_the_producers_lock(monkeypatch):
     lock = "pg_advisory_xact_lock(lock)::text"
-    assert lock in statements.LOCK_LANES
-    monkeypatch.setattr(statements, "LOCK_LANES", statements.LOCK_LANES.replace(lock, "lock::text"))
-    monkeypatch.setattr(statements, "LOCKED_LANES", statements.LOCKED_LANES.replace(lock, "lock::text"))
-    statements.insert_statement.cache_clear()
+    assert lock in insert_statements.LOCK_LANES
+    monkeypatch.setattr(insert_statements, "LOCK_LANES", insert_statements.LOCK_LANES.replace(lock, "lock::text"))
+    monkeypatch.setattr(insert_statements, "LOCKED_LANES", insert_statements.LOCKED_LANES.replace(lock, "lock::text"))
+    insert_statements.insert_statement.cache_clear()
 
 
 def without_the_workers_lock(monkeypatch):
@@ -79,4 +79,4 @@ def test_each_guard_is_needed(databases, monkeypatch, broken):
             went_through("postgres", range(MUTANT_COUNT))
     finally:
         monkeypatch.undo()
-        statements.insert_statement.cache_clear()
+        insert_statements.insert_statement.cache_clear()

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from jobqueue.backends.postgresql import statements
+from jobqueue.backends.postgresql.insert_statements import DRAFTED
 from jobqueue.clock import to_text
 from jobqueue.durations import in_seconds
 from jobqueue.records import ClaimRequest, Draft, Settlement
 
-_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in statements.DRAFTED} | {
+_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in DRAFTED} | {
     "timeout": lambda draft: in_seconds(draft.timeout),
     "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
     "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),

@@ -71,9 +71,7 @@ class LimitBook:
         self.queue_options = dict(queue_options or {})
         limits = [*self.declared, *self.stored]
         self._types = {one.name for one in limits if one.scope is Scope.TYPE}
-        self.queue_patterns = sorted(
-            {*self.queue_options, *(one.name for one in limits if one.scope is Scope.QUEUE)}
-        )
+        self.queue_patterns = sorted({*self.queue_options, *(one.name for one in limits if one.scope is Scope.QUEUE)})
         self._found: dict[tuple[str, str], tuple[Limit, ...]] = {}
         self._options: dict[str, QueueOptions | None] = {}
 

@@ -46,7 +46,9 @@ def in_lane(lane: str = "*", parallel: bool = False, **values: object) -> Draft:
     return draft(**{"queue": "imports", "lane": lane, "parallel": parallel, **values})
 
 
-def claim(backend: Backend, options: dict[str, QueueOptions] = ORDERED, limit: int = 10, **values: object) -> list[Claim]:
+def claim(
+    backend: Backend, options: dict[str, QueueOptions] = ORDERED, limit: int = 10, **values: object
+) -> list[Claim]:
     """Claim jobs, of ordered queues too."""
     return take(backend, limit, entries=tuple(options), queue_options=options, **values)
 

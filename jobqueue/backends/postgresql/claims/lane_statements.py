@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobqueue.backends.postgresql.statements import LANE_LOCK, NEXT_POSITION
+from jobqueue.backends.postgresql.insert_statements import LANE_LOCK, NEXT_POSITION
 from jobqueue.records import Hold
 
 _IN_LANE = "lane > '' AND lane_position IS NOT NULL"
@@ -12,13 +12,14 @@ _DUE = f"status = 'queued' AND {_IN_LANE} AND scheduled_at <= updated_at"
 _LATER = f"status = 'queued' AND {_IN_LANE} AND scheduled_at > updated_at"
 _DEAD = f"status = 'dead_letter' AND {_IN_LANE}"
 
-# Over job_queue_ready_type: some due jobs of a group, and of those without a place what says their lane.
+# Over job_queue_ready_type: some due jobs of a group, and of those without a place what says their lane. The SELECT keeps
+# out the index job_queue_ready, which can serve a priority that is known to be above 0.
 UNPLACED = f"""
 SELECT scheduled_at, id, NOT coalesce({_IN_LANE}, FALSE), queue,
        CASE WHEN coalesce({_IN_LANE}, FALSE) THEN '' ELSE payload::text END, tenant
   FROM job_queue
- WHERE status = 'queued' AND queue = %(queue)s AND type = %(type)s AND priority = %(priority)s AND scheduled_at <= @now
-   AND (scheduled_at, id) > (%(due_at)s::timestamptz, %(id)s)
+ WHERE status = 'queued' AND queue = %(queue)s AND type = %(type)s AND priority = (SELECT %(priority)s::smallint)
+   AND scheduled_at <= @now AND (scheduled_at, id) > (%(due_at)s::timestamptz, %(id)s)
  ORDER BY scheduled_at, id LIMIT %(most)s
 """
 # A job gets its position as one that is enqueued does. If a producer holds the lock of a lane, its jobs come first.
@@ -66,7 +67,10 @@ LOCK = f"""
 SELECT queue, lane FROM json_to_recordset(%(lanes)s::json) AS r(queue text, lane text)
  WHERE pg_try_advisory_xact_lock({LANE_LOCK.format(queue="queue", lane="lane").replace("lane '", "claim '", 1)})
 """
-_JOB = "lane_position, id, queue, lane, type, concurrency_key, priority, extract(epoch FROM scheduled_at)::float8, parallel"
+_JOB = (
+    "lane_position, id, queue, lane, type, concurrency_key, priority, extract(epoch FROM scheduled_at)::float8, "
+    "parallel"
+)
 _LANE = "queue = w.queue AND lane = w.lane"
 _FIRST = "ORDER BY queue, lane, lane_position, id LIMIT"
 # The next statement after the locks, which sees what their earlier holders have committed.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from jobqueue.backends.postgresql.insert_statements import DRAFTED, LOCKED_LANES, NEXT_POSITION
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.postgresql.statements import DRAFTED, LOCKED_LANES, NEXT_POSITION
 from jobqueue.backends.postgresql.values import columns_of, named_lanes
 from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
 from jobqueue.clock import to_text

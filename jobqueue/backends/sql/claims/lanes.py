@@ -70,7 +70,7 @@ class LaneClaims(ABC):
         self._useful: set[str] = set()
 
     def choose(self, groups: Sequence[Group], book: LimitBook, most: int, left_out: Collection[str]) -> LaneChoice:
-        """Choose the jobs that may start. ``groups`` are those of ordered queues whose limits this worker has locked."""
+        """Choose the jobs that may start. ``groups`` are those of ordered queues whose limits are locked."""
         queues = {one.queue: options for one in groups if (options := book.options_of(one.queue)) is not None}
         if not queues:
             return LaneChoice()

@@ -49,8 +49,7 @@ NEXT_LANE = {
 _JOB = "lane_position, id, queue, lane, type, concurrency_key, priority, scheduled_at, parallel"
 _FIRST = "AND queue = :queue AND lane = :lane {more} ORDER BY lane_position, id LIMIT :most"
 FIRST = {
-    hold: f"SELECT {_JOB} FROM {index} "
-    + _FIRST.format(more="AND scheduled_at <= :now" if hold is Hold.IS_DUE else "")
+    hold: f"SELECT {_JOB} FROM {index} " + _FIRST.format(more="AND scheduled_at <= :now" if hold is Hold.IS_DUE else "")
     for hold, index in _INDEXES.items()
 }
 DEPTH = "SELECT " + " + ".join(
