@@ -12,8 +12,8 @@ _DUE = f"status = 'queued' AND {_IN_LANE} AND scheduled_at <= updated_at"
 _LATER = f"status = 'queued' AND {_IN_LANE} AND scheduled_at > updated_at"
 _DEAD = f"status = 'dead_letter' AND {_IN_LANE}"
 
-# Over job_queue_ready_type: some due jobs of a group, and of those without a place what says their lane. The SELECT keeps
-# out the index job_queue_ready, which can serve a priority that is known to be above 0.
+# Over job_queue_ready_type: some due jobs of a group, and of those without a place what says their lane. The SELECT
+# keeps out the index job_queue_ready, which can serve a priority that is known to be above 0.
 UNPLACED = f"""
 SELECT scheduled_at, id, NOT coalesce({_IN_LANE}, FALSE), queue,
        CASE WHEN coalesce({_IN_LANE}, FALSE) THEN '' ELSE payload::text END, tenant
