@@ -62,8 +62,9 @@ def without_the_producers_lock(monkeypatch):
 
 
 def without_the_workers_lock(monkeypatch):
-    assert "WHERE pg_try_advisory_xact_lock" in lane_statements.LOCK
-    monkeypatch.setattr(lane_statements, "LOCK", lane_statements.LOCK.split("WHERE")[0])
+    lock = f"pg_try_advisory_xact_lock({lane_statements.CLAIM_LOCK})"
+    assert lock in lane_statements.LOCK_NEXT
+    monkeypatch.setattr(lane_statements, "LOCK_NEXT", lane_statements.LOCK_NEXT.replace(lock, "TRUE"))
 
 
 def without_the_barrier(monkeypatch):

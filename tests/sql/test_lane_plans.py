@@ -30,7 +30,7 @@ GIVEN = {
 STATEMENTS = {
     "UNPLACED": (lane_statements.UNPLACED, ["job_queue_ready_type"]),
     "MOVE_DUE": (lane_statements.MOVE_DUE, ["job_queue_lane_later"]),
-    "NEXT_LANES": (lane_statements.NEXT_LANES[Hold.IS_DUE], ["job_queue_lane_due"]),
+    "LOCK_NEXT": (lane_statements.LOCK_NEXT, ["job_queue_lane_due"]),
     "NEXT_WAITING": (lane_statements.NEXT_LANES[Hold.WAITS], ["job_queue_lane_waiting"]),
     "NEXT_DEAD": (lane_statements.NEXT_LANES[Hold.IS_DEAD], ["job_queue_lane_dead"]),
     "STATES": (

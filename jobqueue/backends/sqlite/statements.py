@@ -88,7 +88,7 @@ READY_OF = (
     f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
     "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
 )
-READY_BY_ID = f"SELECT rowid, {_CLAIM} FROM job_queue WHERE id = :id"
+READY_BY_ID = f"SELECT rowid, {_CLAIM} FROM job_queue WHERE id IN (SELECT value FROM json_each(:ids))"
 # A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority. With `> (…)`, SQLite would
 # start at the current group and read all its jobs.
 NEXT_GROUP = (

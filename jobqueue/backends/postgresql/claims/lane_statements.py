@@ -62,11 +62,12 @@ NEXT_LANES = {
     hold: _NEXT_LANES.replace("@condition", condition)
     for hold, condition in ((Hold.IS_DUE, _DUE), (Hold.WAITS, _LATER), (Hold.IS_DEAD, _DEAD))
 }
-# Locks that end with the transaction. They differ from those of producers, which may hold theirs for long.
-LOCK = f"""
-SELECT queue, lane FROM json_to_recordset(%(lanes)s::json) AS r(queue text, lane text)
- WHERE pg_try_advisory_xact_lock({LANE_LOCK.format(queue="queue", lane="lane").replace("lane '", "claim '", 1)})
-"""
+# The same with locks that end with the transaction. Those of producers are others, and may be held for long.
+CLAIM_LOCK = LANE_LOCK.format(queue="queue", lane="lane").replace("lane '", "claim '", 1)
+LOCK_NEXT = NEXT_LANES[Hold.IS_DUE].replace(
+    "SELECT queue, lane FROM found ORDER BY queue, lane",
+    f"SELECT queue, lane, pg_try_advisory_xact_lock({CLAIM_LOCK}) FROM found ORDER BY queue, lane",
+)
 _JOB = (
     "lane_position, id, queue, lane, type, concurrency_key, priority, extract(epoch FROM scheduled_at)::float8, "
     "parallel"

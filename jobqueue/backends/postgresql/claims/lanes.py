@@ -45,9 +45,9 @@ class PostgresLaneClaims(LaneClaims):
         given = json.dumps([{"queue": queue, "lane": lane} for queue, lane in after.items()])
         return [(row[0], row[1]) for row in self._run(statements.NEXT_LANES[hold], {"after": given, "most": most})]
 
-    def lock(self, lanes: Sequence[Name]) -> set[Name]:
-        given = json.dumps([{"queue": queue, "lane": lane} for queue, lane in lanes])
-        return {(row[0], row[1]) for row in self._run(statements.LOCK, {"lanes": given})} if lanes else set()
+    def lock_next(self, after: Mapping[str, str], most: int) -> dict[Name, bool]:
+        given = json.dumps([{"queue": queue, "lane": lane} for queue, lane in after.items()])
+        return {(row[0], row[1]): row[2] for row in self._run(statements.LOCK_NEXT, {"after": given, "most": most})}
 
     def states(self, lanes: Sequence[Name], strict: Collection[Name], most: int) -> dict[Name, Lane]:
         named = [{"queue": one[0], "lane": one[1], "is_strict": one in strict} for one in lanes]

@@ -28,6 +28,8 @@ MOST_MOVED = 500
 MOST_SEARCHED, MOST_PLACED = 500, 100
 #: Seconds between two searches, as long as they find nothing.
 _SEARCHED_EVERY = 0.1
+#: Seconds between two moves of jobs that have become due.
+_MOVED_EVERY = 0.02
 
 #: A queue, and the name of one of its lanes.
 Name = tuple[str, str]
@@ -66,6 +68,8 @@ class LaneClaims(ABC):
         #: Where the search for jobs without a place continues, by group.
         self._searched: dict[Group, tuple[object, str]] = {}
         self._search_at = 0.0
+        #: When jobs that have become due are moved again, and the queues in which that was done last.
+        self._move_at, self._moved = 0.0, list[str]()
         #: The queues of which jobs were taken in the current round through their lanes.
         self._useful: set[str] = set()
 
@@ -75,9 +79,9 @@ class LaneClaims(ABC):
         if not queues:
             return LaneChoice()
         self._place(groups, queues)
-        self.move_due(sorted(queues), MOST_MOVED)
+        self._move_due(sorted(queues))
         lanes, partial = self._lanes(sorted(queues))
-        locked = sorted(self.lock(lanes))
+        locked = sorted(lane for lane, is_locked in lanes.items() if is_locked)
         strict = {one for one in locked if queues[one[0]].strict}
         kinds = {(one.queue, one.type) for one in groups}
         window = len(left_out) + max(2, min(most, -(-4 * most // max(1, len(locked)))))
@@ -90,14 +94,22 @@ class LaneClaims(ABC):
             withheld += len(jobs) < len(lane.due)
         return LaneChoice(found, withheld, len(locked) < len(lanes), bool(partial))
 
-    def _lanes(self, queues: Sequence[str]) -> tuple[list[Name], set[str]]:
-        """Return lanes with due jobs, and the queues of which others should be looked at.
+    def _move_due(self, queues: Sequence[str]) -> None:
+        """Move waiting jobs that have become due, unless that was done just now."""
+        now = (self._session.clock or SYSTEM).monotonic()
+        if now >= self._move_at or self._moved != queues:
+            self._move_at, self._moved = now + _MOVED_EVERY, queues
+            self.move_due(queues, MOST_MOVED)
+
+    def _lanes(self, queues: Sequence[str]) -> tuple[dict[Name, bool], set[str]]:
+        """Lock lanes with due jobs. Return whether each is locked, and the queues of which others should be looked at.
 
         The next claim continues behind the last lane. After a round in which jobs were taken, it begins another one.
         """
         most = max(1, MOST_LANES // len(queues))
+        lanes = self.lock_next({queue: self._after.get(queue, "") for queue in queues}, most)
         found: dict[str, list[str]] = defaultdict(list)
-        for queue, lane in self.next_lanes({queue: self._after.get(queue, "") for queue in queues}, most):
+        for queue, lane in lanes:
             found[queue].append(lane)
         partial = set()
         for queue in queues:
@@ -108,7 +120,7 @@ class LaneClaims(ABC):
                 if self._after.pop(queue, "") and queue in self._useful:
                     partial.add(queue)
                 self._useful.discard(queue)
-        return [(queue, lane) for queue, lanes in found.items() for lane in lanes], partial
+        return lanes, partial
 
     def took(self, queues: Iterable[str]) -> None:
         """Note the queues of claimed jobs."""
@@ -168,8 +180,11 @@ class LaneClaims(ABC):
         """Return the next lanes of each queue that have jobs that are due, wait, or are dead letters."""
 
     @abstractmethod
-    def lock(self, lanes: Sequence[Name]) -> set[Name]:
-        """Try to be the only worker that decides about lanes, until the transaction ends. Return the locked ones."""
+    def lock_next(self, after: Mapping[str, str], most: int) -> dict[Name, bool]:
+        """Try to be the only worker that decides about the next lanes with due jobs, until the transaction ends.
+
+        Return them in order, each with whether it is locked now.
+        """
 
     @abstractmethod
     def states(self, lanes: Sequence[Name], strict: Collection[Name], most: int) -> dict[Name, Lane]:

@@ -87,7 +87,7 @@ class LimitedClaims(ABC):
             half = MOST_GROUPS // 2
             groups = [*groups[:half], *random.sample(groups[half:], half)]
         places = {limit.place for group in groups for limit in book.of(group.queue, group.type)}
-        locked = self.lock(sorted(places))
+        locked = self.lock(sorted(places)) if places else set[str]()
         ours = [one for one in groups if all(limit.place in locked for limit in book.of(one.queue, one.type))]
         chosen = self._choose_from(ours, request, book, left_out) if ours else Chosen()
         return replace(chosen, is_contended=chosen.is_contended or len(ours) < len(groups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -77,7 +78,8 @@ def place_of(places: Mapping[str, Candidate], row: Row) -> tuple[Any, ...]:
 
 def rows_of(driver: Connection, ids: Iterable[str], owner: str) -> list[Row]:
     """Return the rows of queued jobs."""
-    return [driver.execute(statements.READY_BY_ID, {"id": one, "owner": owner}).fetchone() for one in ids]
+    given = {"ids": json.dumps(list(ids)), "owner": owner}
+    return driver.execute(statements.READY_BY_ID, given).fetchall()
 
 
 def claim_of(row: Row) -> Claim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from jobqueue.backends.sql.claims.crowd import Group
@@ -96,18 +97,24 @@ class SqliteLaneClaims(LaneClaims):
                 found.append((queue, last))
         return found
 
-    def lock(self, lanes: Sequence[Name]) -> set[Name]:
-        return set(lanes)
+    def lock_next(self, after: Mapping[str, str], most: int) -> dict[Name, bool]:
+        return dict.fromkeys(self.next_lanes(after, most), True)
 
     def states(self, lanes: Sequence[Name], strict: Collection[Name], most: int) -> dict[Name, Lane]:
         states = {one: Lane() for one in lanes}
-        for job in map(LaneJob._make, self._run(RUNNING, {})):
+        with self._session.any_text():
+            running = self._run(RUNNING, {})
+        for job in map(LaneJob._make, running):
             if (state := states.get((job.queue, job.lane))) is not None:
                 state.add(Hold.RUNS, job)
         for name, state in states.items():
             asked = {Hold.IS_DUE: most} | ({Hold.WAITS: 1, Hold.IS_DEAD: 1} if name in strict else {})
             for hold, number in asked.items():
-                for row in self._run(FIRST[hold], {"queue": name[0], "lane": name[1], "most": number}):
+                given = {"queue": name[0], "lane": name[1], "most": number}
+                # Text that is not UTF-8 must be noticed in a job that is to start. A dead letter may have any.
+                with nullcontext() if hold is Hold.IS_DUE else self._session.any_text():
+                    rows = self._run(FIRST[hold], given)
+                for row in rows:
                     state.add(hold, LaneJob(*row))
         return states
 
@@ -116,5 +123,5 @@ class SqliteLaneClaims(LaneClaims):
         return {name: self._run(DEPTH, one)[0][0] for name, one in given.items()}
 
     def _run(self, statement: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with self._session.any_text(), self._session.driver() as driver:
+        with self._session.driver() as driver:
             return driver.execute(statement, given | {"now": to_text(self._session.now())}).fetchall()
