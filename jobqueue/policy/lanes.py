@@ -51,7 +51,8 @@ def lane_of(ordered: bool | str, payload: object, tenant: str | None) -> str:
 class Lane:
     """What was read about a lane.
 
-    ``due`` has its first due jobs in order. Only in a strict lane, ``held`` has the first of the jobs that wait, and
+    ``due`` has its first due jobs in order. ``running`` has a running barrier if there is one, or else at least one of the
+    jobs that run. Only in a strict lane, ``held`` has the first of the jobs that wait, and
     the first of the dead letters.
     """
 
@@ -111,14 +112,18 @@ def in_places(jobs: Sequence[LaneJob]) -> list[tuple[Candidate, Candidate]]:
 
 
 def record_of(
-    name: tuple[str, str], lane: Lane, depth: int, moved: Callable[[LaneHold], LaneHold] = lambda hold: hold
+    name: tuple[str, str],
+    lane: Lane,
+    depth: int,
+    running: Sequence[str],
+    moved: Callable[[LaneHold], LaneHold] = lambda hold: hold,
 ) -> LaneRecord:
-    """Return a lane as others see it. ``moved`` converts the moment of a hold."""
+    """Return a lane as others see it, with the ids of running jobs. ``moved`` converts the moment of a hold."""
     held = [job for hold, job in lane.held if hold is Hold.WAITS]
     queued = sorted([*lane.due[:1], *held], key=lambda job: job.place)
     first = next((one for one in lane.due if lane.hold_of(one.place, one.parallel)), None)
     hold = None if first is None else lane.hold_of(first.place, first.parallel)
     if first is None and lane.held:
         hold = lane.hold_of((1 << 64, ""), parallel=True)
-    running = tuple(sorted(one.id for one in lane.running))
-    return LaneRecord(*name, depth, queued[0].id if queued else None, running, hold and moved(hold))
+    head = queued[0].id if queued else None
+    return LaneRecord(*name, depth, head, tuple(sorted(running)), hold and moved(hold))

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.db import OperationalError, connections, transaction
 
-from jobqueue.policy.settling import released
+from jobqueue.policy.settling import completed, released
 from jobqueue.records import Again, Dead, QueueOptions
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import draft, failing, finish, request, settle, sweep
@@ -69,7 +69,12 @@ class History:
         self.jobs, self.commits, self.told = {}, 0, []
 
     def run(self):
-        steps = [self.enqueue] * 4 + [self.claim] * 5 + [self.finish] * 4 + [self.fail, self.release, self.operate]
+        steps = (
+            [self.enqueue] * 4
+            + [self.claim] * 5
+            + [self.finish] * 4
+            + [self.fail, self.release, self.operate, self.finish_and_claim]
+        )
         steps += [self.tick, self.expire]
         if self.free:
             steps += [self.begin] * 3 + [self.end] * 3 + [self.claim_open]
@@ -154,10 +159,18 @@ class History:
             with self.open[-1]:
                 self.open[-1].claimed = self._checked(50, "open")
 
-    def _checked(self, limit, status):
+    def finish_and_claim(self):
+        if job := self._running():
+            self._checked(50, "running", ends=job)
+
+    def _checked(self, limit, status, ends=None):
         before = {job.id: job.status for job in self.jobs.values()}
+        settlements = []
+        if ends is not None:  # in one cycle
+            settlements = [completed(ends.claim, "null")]
+            before[ends.id] = ends.status = "done"
         asked = request(limit, entries=("imports",), queue_options=self.options)
-        claims = self.backend.cycle("me", (), asked).claims
+        claims = self.backend.cycle("me", settlements, asked).claims
         self.told.append([one.id for one in claims])
         started = [self.jobs[one.id] for one in claims]
         for lane in LANES:

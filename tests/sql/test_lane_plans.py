@@ -24,6 +24,7 @@ GIVEN = {
     "id": "",
     "most": 200,
     "queues": ["imports"],
+    "ended": ["due 1 w"],
     "after": json.dumps([{"queue": "imports", "lane": ""}]),
     "lanes": json.dumps([LANE, {**LANE, "lane": "b"}]),
 }

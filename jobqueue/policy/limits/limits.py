@@ -105,6 +105,12 @@ class LimitBook:
         options = self.options_of(queue)
         return options is not None and bool(options.ordered)
 
+    @property
+    def has_only_lanes(self) -> bool:
+        """Return whether claims choose by the order of lanes alone."""
+        has_limits = bool(self.declared or self.stored)
+        return not has_limits and all(one.ordered for one in self.queue_options.values())
+
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
         """Return the limits of a type or queue alone, without those of the other."""
         if scope is Scope.QUEUE:

@@ -24,7 +24,10 @@ class MemoryLanes(Lanes):
             for queue in sorted(queues):
                 lanes = {name: lane for name, lane in self._lanes(book).items() if name[0] == queue}
                 held = [(name, lane) for name, lane in sorted(lanes.items()) if self._depth(name) or lane.held]
-                found += [record_of(name, lane, self._depth(name)) for name, lane in held[:most]]
+                found += [
+                    record_of(name, lane, self._depth(name), [one.id for one in lane.running])
+                    for name, lane in held[:most]
+                ]
             return found
 
     def hold_of(self, book: LimitBook, job: JobRecord) -> LaneHold | None:

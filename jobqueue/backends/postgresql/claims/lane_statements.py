@@ -74,7 +74,10 @@ _JOB = (
 )
 _LANE = "queue = w.queue AND lane = w.lane"
 _FIRST = "ORDER BY queue, lane, lane_position, id LIMIT"
-# The next statement after the locks, which sees what their earlier holders have committed.
+# Over job_queue_leased, which has the running jobs alone.
+_RUNNING = f"""FROM job_queue
+ WHERE status = 'in_progress' AND lease_until > '-infinity' AND queue = ANY(%(queues)s) AND {_IN_LANE}"""
+# Of the running jobs, one of each lane: a barrier, if one runs. The next statement after the locks, which sees what their earlier holders have committed.
 STATES = f"""
 WITH w AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(lanes)s::json) AS r(queue text, lane text, is_strict boolean))
@@ -87,9 +90,12 @@ SELECT c.* FROM w CROSS JOIN LATERAL (
     (SELECT '{Hold.IS_DEAD}', {_JOB} FROM job_queue WHERE {_DEAD} AND {_LANE} {_FIRST} 1)) AS c
  WHERE w.is_strict
  UNION ALL
-SELECT '{Hold.RUNS}', {_JOB} FROM job_queue
- WHERE status = 'in_progress' AND lease_until > '-infinity' AND queue = ANY(%(queues)s) AND {_IN_LANE}
+SELECT '{Hold.RUNS}', r.* FROM (
+    SELECT DISTINCT ON (queue, lane) {_JOB} {_RUNNING}
+       AND id || ' ' || fence || ' ' || coalesce(lease_owner, '') <> ALL(%(ended)s::text[])
+     ORDER BY queue, lane, parallel) AS r
 """
+RUNNING_IDS = f"SELECT queue, lane, id {_RUNNING}"
 DEPTHS = f"""
 SELECT w.queue, w.lane, due.count + later.count
   FROM json_to_recordset(%(lanes)s::json) AS w(queue text, lane text)

@@ -52,6 +52,7 @@ class PostgresLaneClaims(LaneClaims):
     def states(self, lanes: Sequence[Name], strict: Collection[Name], most: int) -> dict[Name, Lane]:
         named = [{"queue": one[0], "lane": one[1], "is_strict": one in strict} for one in lanes]
         given = {"lanes": json.dumps(named), "queues": sorted({one[0] for one in lanes}), "most": most}
+        given["ended"] = [f"{one.id} {one.fence} {one.owner}" for one in self.completions]
         states = {one: Lane() for one in lanes}
         for what, *row in self._run(statements.STATES, given):
             job = LaneJob(*row)
@@ -59,6 +60,12 @@ class PostgresLaneClaims(LaneClaims):
             if state is not None:
                 state.add(Hold(what), job)
         return states
+
+    def running(self, lanes: Sequence[Name]) -> dict[Name, list[str]]:
+        found: dict[Name, list[str]] = {name: [] for name in lanes}
+        for queue, lane, job_id in self._run(statements.RUNNING_IDS, {"queues": sorted({one[0] for one in lanes})}):
+            found.setdefault((queue, lane), []).append(job_id)
+        return found
 
     def depths(self, lanes: Sequence[Name], most: int) -> dict[Name, int]:
         given = json.dumps([{"queue": queue, "lane": lane} for queue, lane in lanes])

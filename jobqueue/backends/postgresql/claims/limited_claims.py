@@ -17,6 +17,9 @@ from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Candidate, LimitBook
 from jobqueue.records import ClaimRequest
 
+#: Seconds between two walks through the groups that tell only which queues and types have lanes with due jobs.
+_REST_OF_LANES = 0.02
+
 
 class PostgresLimitedClaims(LimitedClaims):
     """Reads with prepared statements."""
@@ -28,21 +31,24 @@ class PostgresLimitedClaims(LimitedClaims):
         self.lanes = PostgresLaneClaims(session)
         self._found: list[Group] = []
         self._walk_at = 0.0
+        self._asked: object = None
 
     def groups(self, request: ClaimRequest, book: LimitBook) -> list[Group]:
         """Return the groups under limits that have due jobs, those with the first jobs first.
 
         If another program has made very many groups, the last walk's are used for a while.
         """
-        if SYSTEM.monotonic() >= self._walk_at:
+        asked = (request.types, request.queues)
+        if SYSTEM.monotonic() >= self._walk_at or asked != self._asked or not self._found:
+            self._asked = asked
             given = values.of_request(request) | {
                 "limited_types": sorted(limited_types(request, book)),
                 "limited_queues": values.like(book.queue_patterns),
             }
             rows = self._session.run_planned(statements.GROUPS, given)
             count, self._found = rows[0][0], [Group(*row[1:]) for row in rows if row[1] is not None]
-            if count > WALKED_AT_ONCE:
-                self._walk_at = SYSTEM.monotonic() + REST_FOR_EACH * count
+            rest = REST_FOR_EACH * count if count > WALKED_AT_ONCE else _REST_OF_LANES if book.has_only_lanes else 0.0
+            self._walk_at = SYSTEM.monotonic() + rest
         return self._found
 
     def lock(self, places: Sequence[str]) -> set[str]:

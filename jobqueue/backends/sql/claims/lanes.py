@@ -18,7 +18,7 @@ from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.lanes import Lane, in_places, lane_of
 from jobqueue.policy.limits.limits import Candidate, LimitBook
-from jobqueue.records import Hold, QueueOptions
+from jobqueue.records import Hold, QueueOptions, Settlement
 
 #: The most lanes at which one claim looks.
 MOST_LANES = 64
@@ -63,6 +63,8 @@ class LaneClaims(ABC):
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        #: What the transaction will complete after the choice. These jobs run no longer.
+        self.completions: Sequence[Settlement] = ()
         #: The lane of each queue after which the next claim continues, if one claim can't look at all.
         self._after: dict[str, str] = {}
         #: Where the search for jobs without a place continues, by group.
@@ -189,6 +191,10 @@ class LaneClaims(ABC):
     @abstractmethod
     def states(self, lanes: Sequence[Name], strict: Collection[Name], most: int) -> dict[Name, Lane]:
         """Read the state of lanes, of the due jobs of each at most ``most``. The strict ones may be held by others."""
+
+    @abstractmethod
+    def running(self, lanes: Sequence[Name]) -> dict[Name, list[str]]:
+        """Return the ids of the running jobs of lanes."""
 
     @abstractmethod
     def depths(self, lanes: Sequence[Name], most: int) -> dict[Name, int]:

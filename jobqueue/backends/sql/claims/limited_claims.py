@@ -21,7 +21,7 @@ from jobqueue.backends.sql.claims.lanes import LaneChoice, LaneClaims
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose
-from jobqueue.records import Claim, ClaimRequest, Cycle
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
 
 #: The most groups, and the most keys of a group, in which one claim looks for jobs.
 MOST_GROUPS, MOST_KEYS = 64, 200
@@ -75,12 +75,18 @@ class LimitedClaims(ABC):
     # The choice
 
     def choose(
-        self, groups: Sequence[Group], request: ClaimRequest, book: LimitBook, left_out: Collection[str]
+        self,
+        groups: Sequence[Group],
+        request: ClaimRequest,
+        book: LimitBook,
+        left_out: Collection[str],
+        completions: Sequence[Settlement] = (),
     ) -> Chosen:
         """Choose jobs of groups under limits, which are in the order of their first jobs.
 
-        Call it in the claim's transaction, after its settlements were stored.
+        Call it in the claim's transaction, after its settlements were stored, or before its ``completions`` will be.
         """
+        self.lanes.completions = completions
         if not groups:
             return Chosen()
         if len(groups) > MOST_GROUPS:  # the first ones, and others by turns

@@ -38,7 +38,10 @@ class SqlLanes(Lanes):
             first = [name for queue in ordered for name in [one for one in shown if one[0] == queue][:most]]
             states = self._states(book, first) if first else {}
             depths = self._claims.depths(first, MOST_COUNTED) if first else {}
-        return [record_of(name, state, depths[name], self._moved) for name, state in states.items()]
+            running = self._claims.running(first) if first else {}
+        return [
+            record_of(name, state, depths[name], running.get(name, ()), self._moved) for name, state in states.items()
+        ]
 
     def hold_of(self, book: LimitBook, job: JobRecord) -> LaneHold | None:
         if not book.is_ordered(job.queue) or not job.lane or job.lane_position is None:

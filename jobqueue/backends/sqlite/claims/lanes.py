@@ -58,7 +58,10 @@ DEPTH = "SELECT " + " + ".join(
     for hold in (Hold.IS_DUE, Hold.WAITS)
 )
 # Over job_queue_leased, which has the running jobs alone.
-RUNNING = f"SELECT {_JOB} FROM job_queue WHERE status = 'in_progress' AND lease_until > '' AND {_IN_LANE}"
+_RUNNING = f"FROM job_queue WHERE status = 'in_progress' AND lease_until > '' AND {_IN_LANE}"
+# One job of each lane: a barrier, if one runs. With min(), SQLite takes the other columns from the row of the minimum.
+RUNNING = f"SELECT {_JOB.removesuffix('parallel')}min(parallel) {_RUNNING} GROUP BY queue, lane"
+RUNNING_IDS = f"SELECT queue, lane, id {_RUNNING}"
 
 
 class SqliteLaneClaims(LaneClaims):
@@ -117,6 +120,12 @@ class SqliteLaneClaims(LaneClaims):
                 for row in rows:
                     state.add(hold, LaneJob(*row))
         return states
+
+    def running(self, lanes: Sequence[Name]) -> dict[Name, list[str]]:
+        found: dict[Name, list[str]] = {name: [] for name in lanes}
+        for queue, lane, job_id in self._run(RUNNING_IDS, {}):
+            found.setdefault((queue, lane), []).append(job_id)
+        return found
 
     def depths(self, lanes: Sequence[Name], most: int) -> dict[Name, int]:
         given = {name: {"queue": name[0], "lane": name[1], "most": most} for name in lanes}
