@@ -51,8 +51,8 @@ def lane_of(ordered: bool | str, payload: object, tenant: str | None) -> str:
 class Lane:
     """What was read about a lane.
 
-    ``due`` has its first due jobs in order. ``running`` has a running barrier if there is one, or else at least one of the
-    jobs that run. Only in a strict lane, ``held`` has the first of the jobs that wait, and
+    ``due`` has its first due jobs in order. ``running`` has a running barrier if there is one, or else at least one of
+    the jobs that run. Only in a strict lane, ``held`` has the first of the jobs that wait, and
     the first of the dead letters.
     """
 
