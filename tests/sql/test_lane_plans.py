@@ -82,7 +82,8 @@ def test_plans_on_postgres(filled):
             cursor.execute("ROLLBACK")
         assert all(index in plan for index in indexes), (name, plan)
         assert "Seq Scan on job_queue" not in plan, (name, plan)
-        assert "Sort Key: job_queue" not in plan, (name, plan)
+        sorts = [line for line in plan.splitlines() if "Sort Key" in line]
+        assert not any("lane_position" in line for line in sorts), (name, plan)  # running jobs may be sorted
         for line in plan.splitlines():  # the most that one node reads: a window of each lane, or the jobs that run
             rows = float(line.split("rows=")[-1].split()[0]) if "actual" in line else 0
             assert rows <= 2 * 200 + 60, (name, plan)
