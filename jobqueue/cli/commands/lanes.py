@@ -64,6 +64,10 @@ A lane of a queue with a key has the key's value as its name. Otherwise its name
 examples:
   manage.py jobqueue lanes
   manage.py jobqueue lanes --queue imports --json
+
+exit codes:
+  0  listed
+  2  invalid arguments
 """,
     _add,
     _run,

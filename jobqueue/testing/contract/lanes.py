@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 from jobqueue.backends.base import Backend
 from jobqueue.policy.limits.limits import LimitBook
@@ -41,14 +42,12 @@ STRICT = {"imports": QueueOptions(ordered=True, strict=True)}
 KEYED = {"imports": QueueOptions(ordered="account")}
 
 
-def in_lane(lane: str = "*", parallel: bool = False, **values: object) -> Draft:
+def in_lane(lane: str | None = "*", parallel: bool = False, **values: Any) -> Draft:
     """Return a draft of a job in a lane."""
     return draft(**{"queue": "imports", "lane": lane, "parallel": parallel, **values})
 
 
-def claim(
-    backend: Backend, options: dict[str, QueueOptions] = ORDERED, limit: int = 10, **values: object
-) -> list[Claim]:
+def claim(backend: Backend, options: dict[str, QueueOptions] = ORDERED, limit: int = 10, **values: Any) -> list[Claim]:
     """Claim jobs, of ordered queues too."""
     return take(backend, limit, entries=tuple(options), queue_options=options, **values)
 

@@ -77,8 +77,8 @@ _FIRST = "ORDER BY queue, lane, lane_position, id LIMIT"
 # Over job_queue_leased, which has the running jobs alone.
 _RUNNING = f"""FROM job_queue
  WHERE status = 'in_progress' AND lease_until > '-infinity' AND queue = ANY(%(queues)s) AND {_IN_LANE}"""
-# The next statement after the locks, which sees what their earlier holders have committed. Of the running jobs, it reads
-# one of each lane: a barrier, if one runs.
+# The next statement after the locks, which sees what their earlier holders have committed. Of the running jobs, it
+# reads one of each lane: a barrier, if one runs.
 STATES = f"""
 WITH w AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(lanes)s::json) AS r(queue text, lane text, is_strict boolean))

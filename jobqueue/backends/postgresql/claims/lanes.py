@@ -34,9 +34,9 @@ class PostgresLaneClaims(LaneClaims):
             return found, None
         return found, (to_text(as_utc(rows[-1][0], self._session.connection)), rows[-1][1])
 
-    def place(self, lanes: Mapping[Name, Sequence[str]]) -> None:
+    def place(self, lanes: Mapping[Name, Sequence[str]]) -> int:
         named = [{"queue": queue, "lane": lane, "ids": list(ids)} for (queue, lane), ids in lanes.items()]
-        self._run(statements.PLACE, {"lanes": json.dumps(named)})
+        return len(self._run(statements.PLACE, {"lanes": json.dumps(named)}))
 
     def move_due(self, queues: Sequence[str], most: int) -> None:
         self._run(statements.MOVE_DUE, {"queues": list(queues), "most": most})

@@ -26,8 +26,8 @@ MOST_LANES = 64
 MOST_MOVED = 500
 #: How many jobs one claim searches for some that have no place in a lane, and how many of these get one.
 MOST_SEARCHED, MOST_PLACED = 500, 100
-#: Seconds between two searches, as long as they find nothing.
-_SEARCHED_EVERY = 0.1
+#: Seconds between two searches that find nothing: after all jobs were searched, and before.
+_SEARCHED_EVERY, _CONTINUED_EVERY = 0.1, 0.02
 #: Seconds between two moves of jobs that have become due.
 _MOVED_EVERY = 0.02
 
@@ -80,7 +80,8 @@ class LaneClaims(ABC):
         queues = {one.queue: options for one in groups if (options := book.options_of(one.queue)) is not None}
         if not queues:
             return LaneChoice()
-        self._place(groups, queues)
+        if SYSTEM.monotonic() >= self._search_at:
+            self._place(groups, queues)
         self._move_due(sorted(queues))
         lanes, partial = self._lanes(sorted(queues))
         locked = sorted(lane for lane, is_locked in lanes.items() if is_locked)
@@ -94,13 +95,15 @@ class LaneClaims(ABC):
             jobs = [one for one in lane.may_start() if (one.queue, one.type) in kinds]
             found |= {job.id: (job, place) for job, place in in_places(jobs)}
             withheld += len(jobs) < len(lane.due)
-        return LaneChoice(found, withheld, len(locked) < len(lanes), bool(partial))
+        # Before a worker sleeps, it searches for what has no place yet, and looks again if it finds any.
+        is_contended = len(locked) < len(lanes) or (not found and self._place(groups, queues))
+        return LaneChoice(found, withheld, is_contended, bool(partial))
 
     def _move_due(self, queues: Sequence[str]) -> None:
         """Move waiting jobs that have become due, unless that was done just now."""
         now = (self._session.clock or SYSTEM).monotonic()
-        if now >= self._move_at or self._moved != queues:
-            self._move_at, self._moved = now + _MOVED_EVERY, queues
+        if now >= self._move_at or self._moved != list(queues):
+            self._move_at, self._moved = now + _MOVED_EVERY, list(queues)
             self.move_due(queues, MOST_MOVED)
 
     def _lanes(self, queues: Sequence[str]) -> tuple[dict[Name, bool], set[str]]:
@@ -130,12 +133,13 @@ class LaneClaims(ABC):
 
     # Jobs without a place
 
-    def _place(self, groups: Sequence[Group], queues: Mapping[str, QueueOptions]) -> None:
-        """Give jobs of ordered queues that have no place one at the end of their lanes."""
-        now = SYSTEM.monotonic()
-        if now < self._search_at:
-            return
+    def _place(self, groups: Sequence[Group], queues: Mapping[str, QueueOptions]) -> bool:
+        """Give jobs of ordered queues that have no place one at the end of their lanes. Return whether any got one.
+
+        A search continues where the last one ended.
+        """
         unplaced: list[Unplaced] = []
+        placed = 0
         for group in groups:
             jobs, last = self.unplaced(group, self._searched.get(group), MOST_SEARCHED)
             unplaced += jobs[:MOST_PLACED]
@@ -149,9 +153,10 @@ class LaneClaims(ABC):
             lanes: dict[Name, list[str]] = defaultdict(list)
             for one in unplaced:
                 lanes[one.queue, self._lane(one, queues[one.queue])].append(one.id)
-            self.place(lanes)
-        elif not self._searched:
-            self._search_at = now + _SEARCHED_EVERY
+            placed = self.place(lanes)
+        rest = 0.0 if unplaced else _CONTINUED_EVERY if self._searched else _SEARCHED_EVERY
+        self._search_at = SYSTEM.monotonic() + rest
+        return placed > 0
 
     @staticmethod
     def _lane(one: Unplaced, options: QueueOptions) -> str:
@@ -170,8 +175,11 @@ class LaneClaims(ABC):
         """
 
     @abstractmethod
-    def place(self, lanes: Mapping[Name, Sequence[str]]) -> None:
-        """Give jobs places at the ends of lanes, except of lanes in which a producer has not committed yet."""
+    def place(self, lanes: Mapping[Name, Sequence[str]]) -> int:
+        """Give jobs places at the ends of lanes, except of lanes in which a producer has not committed yet.
+
+        Return how many jobs got one.
+        """
 
     @abstractmethod
     def move_due(self, queues: Sequence[str], most: int) -> None:

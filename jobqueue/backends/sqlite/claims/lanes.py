@@ -77,12 +77,13 @@ class SqliteLaneClaims(LaneClaims):
         found = [Unplaced(job_id, queue, payload, tenant) for _, job_id, lacks, queue, payload, tenant in rows if lacks]
         return found, None if len(rows) < most else (rows[-1][0], rows[-1][1])
 
-    def place(self, lanes: Mapping[Name, Sequence[str]]) -> None:
+    def place(self, lanes: Mapping[Name, Sequence[str]]) -> int:
         now = self._session.now()
         with self._session.driver() as driver:
             for (queue, lane), ids in lanes.items():
                 for job_id in ids:
                     driver.execute(PLACE, (lane, *next_position_values(queue, lane, now), job_id))
+        return sum(map(len, lanes.values()))
 
     def move_due(self, queues: Sequence[str], most: int) -> None:
         for queue in queues:
