@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
+from jobqueue.observe.lane_reasons import lane_reason
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import Hold, JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
@@ -195,22 +196,10 @@ def _moved_until(job: JobRecord) -> datetime | None:
 
 def _lane(scene: Scene, wording: Wording) -> list[Reason]:
     """Say which job holds it in its lane. That doesn't matter before the job is due."""
-    hold, now = scene.lane, scene.now
-    if hold is None or scene.job.scheduled_at > now:
+    if scene.lane is None or scene.job.scheduled_at > scene.now:
         return []
-    match hold.hold:
-        case Hold.RUNS:
-            text = gettext("Its lane waits for %(id)s, which runs.") % {"id": hold.id}
-            return [Reason("lane_runs", text)]
-        case Hold.IS_DUE:
-            text = gettext("It is behind %(id)s in its lane, which is due and has not started.") % {"id": hold.id}
-            return [Reason("lane_behind", text)]
-        case Hold.WAITS:
-            about = {"id": hold.id, "length": wording.length((hold.due_at or now) - now)}
-            return [Reason("lane_waits", gettext("Its lane waits for %(id)s, which runs in %(length)s.") % about)]
-        case _:
-            text = gettext("Its lane has stopped at %(id)s, which is a dead letter. Retry it, or purge it to skip it.")
-            return [Reason("lane_stopped", text % {"id": hold.id}, needs_you=True)]
+    code, text = lane_reason(scene.lane, scene.now, wording)
+    return [Reason(code, text, needs_you=scene.lane.hold is Hold.IS_DEAD)]
 
 
 def _limits(scene: Scene, wording: Wording) -> list[Reason]:

@@ -171,10 +171,7 @@ class PostgresBackend(SqlBackend):
             chosen=bool(chosen.jobs),
             placed=bool(chosen.places),
         )
-        claims = [self._claim(row) for row in rows if row[0] == "taken"]
-        claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
-        if chosen.places:
-            claims.sort(key=partial(_place, chosen))
+        claims = self._claims(rows, chosen)
         blocked = next(row for row in rows if row[0] == "blocked")
         if not known:
             self._crowd.met(blocked[statements.GROUPS] if by_group else 0, is_met=bool(blocked[statements.COUNT]))
@@ -215,6 +212,12 @@ class PostgresBackend(SqlBackend):
         count, wanted = rows[0][:2]
         due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
         self._crowd.walked(count, is_met=wanted < count, due=due, later=later)
+
+    def _claims(self, rows: Sequence[tuple[Any, ...]], chosen: Chosen) -> list[Claim]:
+        """Return the claims in their order."""
+        claims = [self._claim(row) for row in rows if row[0] == "taken"]
+        claims.sort(key=partial(_place, chosen) if chosen.places else attrgetter("priority", "scheduled_at", "id"))
+        return claims
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
         scheduled, created, expires, timeout, crashes = row[statements.SCHEDULED_AT :]
