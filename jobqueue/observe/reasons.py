@@ -14,7 +14,7 @@ from jobqueue.handlers.ambient import MAX_WAIT
 from jobqueue.observe.lane_reasons import lane_reason
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import Hold, JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -196,10 +196,8 @@ def _moved_until(job: JobRecord) -> datetime | None:
 
 def _lane(scene: Scene, wording: Wording) -> list[Reason]:
     """Say which job holds it in its lane. That doesn't matter before the job is due."""
-    if scene.lane is None or scene.job.scheduled_at > scene.now:
-        return []
-    code, text = lane_reason(scene.lane, scene.now, wording)
-    return [Reason(code, text, needs_you=scene.lane.hold is Hold.IS_DEAD)]
+    told = lane_reason(scene.lane, scene.now, wording) if scene.lane and scene.job.scheduled_at <= scene.now else None
+    return [Reason(*told, needs_you=told[0] == "lane_stopped")] if told else []
 
 
 def _limits(scene: Scene, wording: Wording) -> list[Reason]:
