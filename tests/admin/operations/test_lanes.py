@@ -35,7 +35,7 @@ def test_pages_name_the_job_that_holds_a_lane(ordered, sign_in):
     take(ordered, entries=("imports",), queue_options=ORDERED)
     reader = sign_in("view_job")
     page = words(reader.client.get(page_of("imports")))
-    assert f"* 1 1 {waiting} {running} runs" in page
+    assert f"*11{waiting}{running} runs" in page  # the cells of a row
     assert f"Its lane waits for {running}, which runs." in words(reader.page(waiting))
 
 
