@@ -18,6 +18,7 @@ from jobqueue.backends.ports import (
     Gauges,
     HealthReader,
     JobReader,
+    Lanes,
     Limits,
     Metrics,
     Operator,
@@ -79,6 +80,7 @@ class Backend(ABC):
     schedules: Schedules
     gauges: Gauges = Gauges()
     limits: Limits
+    lanes: Lanes
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

@@ -12,10 +12,12 @@ from django.core.checks import Warning as Caution
 from django.db import DEFAULT_DB_ALIAS, connections
 from pydantic import BaseModel
 
-from jobqueue import conf
+from jobqueue import conf, queues
 from jobqueue.checks.environment import told
+from jobqueue.handlers.limits import fields_of
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.policy.leases import LONGEST_LEASE
+from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.redaction import is_secret_name
 from jobqueue.worker.options import WorkerOptions
 
@@ -30,7 +32,7 @@ def check_handlers(**_: Any) -> list[CheckMessage]:
     kinds = sorted(registry, key=lambda kind: kind.name)
     slow = [message for kind in kinds if is_sqlite and kind.atomic for message in _long_transaction(kind)]
     apart = _divided(kinds, conf.get("DATABASE")) if _queue_vendor() else ()
-    each = (message for kind in kinds for message in (*_secrets(kind), *_forgotten_version(kind)))
+    each = (message for kind in kinds for message in (*_secrets(kind), *_forgotten_version(kind), *_lane(kind)))
     return [*slow, *apart, *each]
 
 
@@ -78,6 +80,29 @@ def _forgotten_version(kind: JobType) -> Iterator[CheckMessage]:
             "stored jobs of that version become dead letters.",
             hint=f"Give @job upgraders={{{missing[0]}: ...}}; silence jobqueue.W011 if there are no such jobs.",
             id="jobqueue.W011",
+        )
+
+
+def _lane(kind: JobType) -> Iterator[CheckMessage]:
+    """Warn about options of lanes that have no effect in the type's own queue. A job may still name another queue."""
+    if not conf.is_sound():
+        return
+    queue = kind.options.queue
+    ordered = queues.options_of(queue).ordered
+    if kind.options.parallel is not None and not ordered:
+        yield Caution(
+            f"The job type {kind.name!r} has the option parallel, but its queue {queue!r} is not ordered, so "
+            "the option has no effect.",
+            hint=f"Set JOBQUEUE['QUEUES'][{queue!r}] = {{'ordered': True}}, or leave out parallel.",
+            id="jobqueue.W027",
+        )
+    known = fields_of(kind.signature.form)
+    if isinstance(ordered, str) and known is not None and ordered not in known:
+        yield Caution(
+            f"JOBQUEUE['QUEUES'] orders {queue!r} by {ordered!r}, which is no field of the payload of the job type "
+            f"{kind.name!r}: all its jobs share one lane.",
+            hint=did_you_mean(ordered, known) or "Use another queue for this type.",
+            id="jobqueue.W028",
         )
 
 

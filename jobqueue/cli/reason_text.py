@@ -44,6 +44,8 @@ def _command(one: observed.Reason, job: JobRecord) -> str | None:
             return f"manage.py runworker {_option('--queue', job.queue)}"
         case "no_worker":
             return "manage.py runworker"
+        case "lane_stopped":
+            return "manage.py jobqueue lanes " + _option("--queue", job.queue)
         case "lease_expired" if one.needs_you:
             return "manage.py runworker"
     return None

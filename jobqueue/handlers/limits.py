@@ -1,4 +1,4 @@
-"""The limits that code declares, and the values of their keys, which the producer computes."""
+"""The limits that code declares, and the values of keys, which the producer computes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ OF_JOB = ("tenant", "workspace")
 
 def check_keys(limits: Iterable[DeclaredLimit], form: Any, where: str) -> None:
     """Raise InvalidHandler for a key that is no field of the payload."""
-    if not (isinstance(form, type) and issubclass(form, BaseModel)) or form.model_config.get("extra") == "allow":
+    known = fields_of(form)
+    if known is None:
         return
-    known = [*form.model_fields, *OF_JOB]
     for one in limits:
         if isinstance(one.key, str) and one.key not in known:
             raise InvalidHandler(
@@ -38,13 +38,20 @@ def check_keys(limits: Iterable[DeclaredLimit], form: Any, where: str) -> None:
             )
 
 
+def fields_of(form: Any) -> list[str] | None:
+    """Return what may be a key of a payload's form, or ``None`` if it may have any fields."""
+    if not (isinstance(form, type) and issubclass(form, BaseModel)) or form.model_config.get("extra") == "allow":
+        return None
+    return [*form.model_fields, *OF_JOB]
+
+
 def with_keys(kind: JobType, draft: Draft) -> Draft:
     """Return a draft with the values of the keys of its limits. What a key function raises goes to the caller."""
     limits = [*kind.limits, *queues.options_of(draft.queue).limits]
     keyed = {one.key_name: one.key for one in limits if one.key}
     if not keyed:
         return draft
-    values = {name: _text(name, _value(key, kind, draft)) for name, key in keyed.items()}
+    values = {name: text_of(name, value_of(key, kind, draft)) for name, key in keyed.items()}
     text = json.dumps(
         {name: value for name, value in sorted(values.items()) if value is not None},
         separators=(",", ":"),
@@ -60,7 +67,8 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
     return replace(draft, concurrency_key=text)
 
 
-def _value(key: Any, kind: JobType, draft: Draft) -> object:
+def value_of(key: Any, kind: JobType, draft: Draft) -> object:
+    """Return the value of a key: a function of the payload, an option of a job, or a field of its payload."""
     if callable(key):
         return key(kind.payload.load(draft.payload, draft.payload_version))
     if key in OF_JOB:
@@ -73,17 +81,17 @@ def _value(key: Any, kind: JobType, draft: Draft) -> object:
     return next((fields[name] for name in names if name in fields), None) if isinstance(fields, dict) else None
 
 
-def _text(name: str, value: object) -> str | None:
-    """Return the value of a key as text. ``7`` and ``"7"`` are the same; ``None`` is no value."""
+def text_of(name: str, value: object, what: str = "a limit") -> str | None:
+    """Return the value of the key of a limit or lane as text. ``7`` and ``"7"`` are the same; ``None`` is no value."""
     if value is None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise InvalidOption(name, f"is the key of a limit, and must be text or a number, got {_kind_of(value)}")
+        raise InvalidOption(name, f"is the key of {what}, and must be text or a number, got {_kind_of(value)}")
     text = str(value)
     if UNSEEN.search(text):
-        raise InvalidOption(name, "is the key of a limit, and must be one line of visible characters")
+        raise InvalidOption(name, f"is the key of {what}, and must be one line of visible characters")
     return text
 
 
@@ -102,10 +110,10 @@ def declared(kinds: Iterable[JobType]) -> tuple[tuple[Limit, ...], Mapping[str, 
     of_queues = [(name, one) for name in entries for one in options_of(name, {name: entries[name]}).limits]
     limits += [one.of(Scope.QUEUE, name) for name, one in of_queues]
     names = {alias: kind.name for kind in kinds for alias in kind.aliases}
-    return tuple(limits), names, tuple(entries) if of_queues else ()
+    return tuple(limits), names, tuple(entries) if of_queues or queues.own_orders() else ()
 
 
 def declared_book(kinds: Iterable[JobType]) -> LimitBook:
     """Return the limits in code as a book."""
     limits, names, entries = declared(kinds)
-    return LimitBook(limits, names, entries=entries)
+    return LimitBook(limits, names, entries=entries, queue_options=queues.own_orders())

@@ -47,6 +47,7 @@ class Options:
     max_wait: Seconds | None = None
     replace_payload: bool = False
     throttle: Seconds | None = None
+    parallel: bool | None = None
 
     def __post_init__(self) -> None:
         self._check(_CHECKS)
@@ -150,6 +151,11 @@ def _flag(option: str, value: object) -> None:
         raise InvalidOption(option, f"must be True or False, got {_shown(value)}")
 
 
+def _choice(option: str, value: object) -> None:
+    if value is not None:
+        _flag(option, value)
+
+
 def _moment(option: str, value: object) -> None:
     if value is None:
         return
@@ -184,6 +190,7 @@ _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "max_wait": _limit,
     "replace_payload": _flag,
     "throttle": _limit,
+    "parallel": _choice,
 }
 
 

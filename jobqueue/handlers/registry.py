@@ -16,6 +16,7 @@ from jobqueue import conf, queues
 from jobqueue.errors import DuplicateJobType, InvalidHandler, UnknownJobType, duration
 from jobqueue.handlers import ambient, origin
 from jobqueue.handlers.context import Attending, JobContext
+from jobqueue.handlers.lanes import with_lane
 from jobqueue.handlers.limits import check_keys, with_keys
 from jobqueue.handlers.options import Options, in_utc
 from jobqueue.handlers.options import name as check_name
@@ -95,8 +96,11 @@ class JobType:
             )
             for payload in payloads
         ]
-        if self.limits or queues.options_of(options.queue).limits:
-            return [with_keys(self, draft) for draft in drafts]
+        of_queue = queues.options_of(options.queue)
+        if self.limits or of_queue.limits:
+            drafts = [with_keys(self, draft) for draft in drafts]
+        if of_queue.ordered or options.parallel is not None:
+            drafts = [with_lane(self, draft, options.parallel) for draft in drafts]
         return drafts
 
     def draft(self, *args: Any, **fields: Any) -> Draft:

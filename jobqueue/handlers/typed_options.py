@@ -16,6 +16,7 @@ class JobDefaults(TypedDict, total=False):
     max_retries: int
     timeout: Seconds | None
     delay: Seconds
+    parallel: bool | None
 
 
 class JobOptions(JobDefaults, total=False):

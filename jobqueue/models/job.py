@@ -7,7 +7,7 @@ from operator import or_
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -43,6 +43,10 @@ _SEARCHED = [
     *("completed_at", "created_at", "priority", "attempts"),
 ]
 _QUEUED = Q(status=JobStatus.QUEUED.value)
+#: Jobs that have a place in a lane.
+_IN_LANE = Q(lane__gt="", lane_position__isnull=False)
+#: Jobs that were due when they were last written, and those that were not.
+_WAS_DUE, _WAS_LATER = Q(scheduled_at__lte=F("updated_at")), Q(scheduled_at__gt=F("updated_at"))
 
 
 class Job(models.Model):
@@ -94,6 +98,8 @@ class Job(models.Model):
     exact_priority = SmallCountField(
         _("exact priority"), null=True, help_text=_("The priority of django.tasks, from -100 to 100.")
     )
+    lane = NameField(_("lane"), max_length=255, null=True)
+    lane_position = FenceField(_("position in its lane"), null=True)
 
     class Meta:
         db_table = "job_queue"
@@ -160,6 +166,29 @@ class Job(models.Model):
                 fields=["queue", "type", "priority", "concurrency_key", "scheduled_at", "id"],
                 condition=_QUEUED & Q(concurrency_key__isnull=False),
                 name="job_queue_ready_key",
+            ),
+            # For claims in ordered queues: the jobs of each lane that are due, in order.
+            models.Index(
+                fields=["queue", "lane", "lane_position", "id"],
+                condition=_QUEUED & _IN_LANE & _WAS_DUE,
+                name="job_queue_lane_due",
+            ),
+            # The jobs of lanes that wait, for example for a retry: by time, and in the order of their lane.
+            models.Index(
+                fields=["queue", "scheduled_at", "id"],
+                condition=_QUEUED & _IN_LANE & _WAS_LATER,
+                name="job_queue_lane_later",
+            ),
+            models.Index(
+                fields=["queue", "lane", "lane_position", "id"],
+                condition=_QUEUED & _IN_LANE & _WAS_LATER,
+                name="job_queue_lane_waiting",
+            ),
+            # Dead letters, at which a strict lane stops.
+            models.Index(
+                fields=["queue", "lane", "lane_position", "id"],
+                condition=Q(status=JobStatus.DEAD_LETTER.value) & _IN_LANE,
+                name="job_queue_lane_dead",
             ),
             models.Index(
                 fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"

@@ -11,9 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
+from jobqueue.observe.lane_reasons import lane_reason
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -72,6 +73,7 @@ class Scene:
     cap: int = CAP
     relays_to: str | None = None
     used_up: Sequence[LimitUse] = ()
+    lane: LaneHold | None = None
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -98,6 +100,7 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
             found = [
                 *_pauses(scene, wording),
                 *_too_early(scene, wording),
+                *_lane(scene, wording),
                 *_limits(scene, wording),
                 *_nobody(scene, wording),
             ]
@@ -189,6 +192,12 @@ def _moved_until(job: JobRecord) -> datetime | None:
         return None if job.unique_key is None or seconds is None else job.created_at + durations.read(seconds)
     except (ValueError, OverflowError):  # another program wrote it
         return None
+
+
+def _lane(scene: Scene, wording: Wording) -> list[Reason]:
+    """Say which job holds it in its lane. That doesn't matter before the job is due."""
+    told = lane_reason(scene.lane, scene.now, wording) if scene.lane and scene.job.scheduled_at <= scene.now else None
+    return [Reason(*told, needs_you=told[0] == "lane_stopped")] if told else []
 
 
 def _limits(scene: Scene, wording: Wording) -> list[Reason]:

@@ -52,6 +52,7 @@ from jobqueue.records.job import (
     Refusal,
     Scope,
 )
+from jobqueue.records.lane import Hold, LaneHold, LaneRecord
 from jobqueue.records.limit import Limit, LimitKind, LimitUse, StoredLimit
 from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, MetricSum, Share, Stretch, Tally
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
@@ -98,8 +99,11 @@ __all__ = [
     "GroupFilter",
     "GroupOrder",
     "Handled",
+    "Hold",
     "Ids",
     "JobRecord",
+    "LaneHold",
+    "LaneRecord",
     "LapsedLeases",
     "Later",
     "Lengths",

@@ -15,6 +15,7 @@ class Draft:
     past ``max_wait`` from its creation; ``replace_payload`` gives it the newest payload. Of those with ``throttle``,
     the first is stored, and stands for the others for this long.
     ``concurrency_key`` has the values of the keys of its limits, by name, as JSON text.
+    In an ordered queue, ``lane`` names its lane, and ``parallel`` says whether it may run beside others there.
     """
 
     id: str
@@ -39,6 +40,8 @@ class Draft:
     max_wait: timedelta | None = None
     replace_payload: bool = False
     throttle: timedelta | None = None
+    parallel: bool | None = None
+    lane: str | None = None
 
     @property
     def wait(self) -> timedelta:

@@ -152,4 +152,7 @@ class JobRecord:
     progress: object = None
     context: object = None
     completed_by: str | None = None
+    parallel: bool = True
+    lane: str | None = None
+    lane_position: int | None = None
     history: tuple[PastAttempt, ...] = ()

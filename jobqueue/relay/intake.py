@@ -21,6 +21,8 @@ _AGAIN = {
     "lease_owner": None,
     "lease_until": None,
     "cancel_requested_at": None,
+    "lane": None,
+    "lane_position": None,  # positions of another database
 }
 
 

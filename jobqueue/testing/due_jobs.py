@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import Literal
 
-from jobqueue import backends, signals
+from jobqueue import backends, conf, queues, signals
 from jobqueue.backends.base import Backend
 from jobqueue.durations import in_seconds
 from jobqueue.errors import LeaseLost, Verdict
@@ -55,7 +55,9 @@ class Drain:
         return self.reports
 
     def _claim(self) -> Claim | None:
-        wanted = ClaimRequest(limit=1, types=registry.names)
+        orders = queues.own_orders()
+        entries = tuple(conf.get("QUEUES")) if orders else ()
+        wanted = ClaimRequest(limit=1, types=registry.names, entries=entries, queue_options=orders)
         while True:
             cycle = self.backend.cycle(OWNER, (), wanted)
             if cycle.claims:

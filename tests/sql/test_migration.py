@@ -61,6 +61,8 @@ BESIDE = [
     "context",
     "exact_priority",
     "completed_by",
+    "lane",
+    "lane_position",
 ]
 DEFAULTS = {
     "status": "queued",

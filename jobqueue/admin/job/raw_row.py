@@ -48,6 +48,7 @@ ROWS: tuple[FieldRow, ...] = (
     {"id": _text("id"), "idempotency_key": _text("idempotency_key")},
     {"unique_key": _text("unique_key"), "concurrency_key": _text("concurrency_key")},
     {"priority": _plain("priority"), "exact_priority": _plain("exact_priority")},
+    {"lane": _text("lane"), "lane_position": _plain("lane_position")},
     {"tenant": _plain("tenant"), "workspace": _plain("workspace")},
     {name: _moment(name) for name in ("created_at", "scheduled_at", "expires_at")},
     {name: _moment(name) for name in ("started_at", "completed_at", "cancel_requested_at", "updated_at")},

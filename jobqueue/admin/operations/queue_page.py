@@ -16,7 +16,7 @@ from jobqueue.admin.dashboard import scales
 from jobqueue.admin.dashboard.charts import Chart, Series, areas
 from jobqueue.admin.dashboard.panels import WINDOW_LABELS
 from jobqueue.admin.dashboard.snapshot import Asked
-from jobqueue.admin.operations import queue_rows
+from jobqueue.admin.operations import lane_rows, queue_rows
 from jobqueue.observe.metrics import Figures, figures
 
 
@@ -54,9 +54,11 @@ class QueuePage(NamedTuple):
         """Make the parts of the page."""
         shared = {"may_pause": may_pause}
         queue = queue_rows.queue(of, self.seen, self.name)
+        lanes = lane_rows.rows(self.name)
         types = [row for row in queue_rows.types(of, self.seen) if row.queue == self.name]
         return [
             live.part("queue", "queue_facts", {**shared, "row": queue}),
+            *([live.part("lanes", "lane_table", {"rows": lanes})] if lanes else []),
             live.RenderedPart("waiting", areas(_chart(self.figures))),
             live.part(
                 "types", "queue_table", {**shared, "rows": types, "is_types": True, "label": gettext("Job types")}

@@ -107,6 +107,10 @@ class MemoryTables:
             concurrency_key=draft.concurrency_key,
         )
 
+    def next_position(self) -> int:
+        """Return the next position in a lane."""
+        return 1 + max((row.lane_position or 0 for row in self.jobs.values()), default=0)
+
     def delete(self, job_id: str) -> None:
         """Delete a job."""
         del self.jobs[job_id], self.texts[job_id]

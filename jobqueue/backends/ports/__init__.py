@@ -10,6 +10,7 @@ from jobqueue.backends.ports.errors import ErrorReader
 from jobqueue.backends.ports.gauges import Gauges
 from jobqueue.backends.ports.health import HealthReader
 from jobqueue.backends.ports.jobs import JobReader
+from jobqueue.backends.ports.lanes import Lanes
 from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.ports.metrics import Metrics
 from jobqueue.backends.ports.operator import Operator
@@ -24,6 +25,7 @@ __all__ = [
     "Gauges",
     "HealthReader",
     "JobReader",
+    "Lanes",
     "Limits",
     "Metrics",
     "Operator",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -28,6 +29,7 @@ from jobqueue.backends.postgresql.wake import NOTIFY, NOTIFY_OF_LATE, PostgresLi
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.sql.claims.crowd import WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import without_limited
+from jobqueue.backends.sql.ports.lanes import SqlLanes
 from jobqueue.backends.sql.settlements import refused
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.durations import from_seconds
@@ -63,6 +65,7 @@ class PostgresBackend(SqlBackend):
         super().__init__(alias, clock)
         self._looks = Looks(self.session, PRIORITIES)
         self.limited = PostgresLimitedClaims(self.limits, self.session)
+        self.lanes = SqlLanes(self.session, self.limited.lanes)
         self.storage = PostgresStorageReader(self.session)
         self.metrics.queued, self.metrics.leased = self._looks.floors, self.leases.floors
 
@@ -109,15 +112,21 @@ class PostgresBackend(SqlBackend):
     def _claim_under_limits(
         self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest, book: LimitBook
     ) -> Cycle:
-        """Settle, choose jobs under limits, and claim them together with others, in one transaction."""
+        """Settle, choose jobs under limits, and claim them together with others, in one transaction.
+
+        Lanes know which running jobs are about to be completed. So if there is nothing but lanes, one statement
+        completes and claims, as it does without limits.
+        """
+        at_once = book.has_only_lanes and all(one.is_plain_completion for one in settlements)
+        completions = settlements if at_once else ()
         with self.session.own_transaction():
-            settled = self.settlements.store(settlements) if settlements else Settled()
+            settled = Settled() if at_once else self.settlements.store(settlements)
             groups = self.limited.groups(request, book)
-            chosen = self.limited.choose(groups, request, book, self.left_out)
-            claimed = self._complete_and_claim(owner, (), request, chosen, book)
+            chosen = self.limited.choose(groups, request, book, self.left_out, completions)
+            claimed = self._complete_and_claim(owner, completions, request, chosen, book)
             self.limited.record(chosen, claimed.claims, book)
         told = self.limited.told(claimed, chosen, request)
-        return replace(told, refused=settled.refused, followed=settled.followed)
+        return told if at_once else replace(told, refused=settled.refused, followed=settled.followed)
 
     def _go_past_locks(self, owner: str, settlements: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:
         """Settle and claim as in other turns, but postpone the settlements whose rows are locked."""
@@ -160,9 +169,9 @@ class PostgresBackend(SqlBackend):
             floors=has_floors,
             unlimited=bool(book.queue_patterns),
             chosen=bool(chosen.jobs),
+            placed=bool(chosen.places),
         )
-        claims = [self._claim(row) for row in rows if row[0] == "taken"]
-        claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
+        claims = self._claims(rows, chosen)
         blocked = next(row for row in rows if row[0] == "blocked")
         if not known:
             self._crowd.met(blocked[statements.GROUPS] if by_group else 0, is_met=bool(blocked[statements.COUNT]))
@@ -189,6 +198,8 @@ class PostgresBackend(SqlBackend):
             given["left_out"] = list(self.left_out)
         if chosen.jobs:
             given["chosen"] = [one.id for one in chosen.jobs]
+        if chosen.places:
+            given["places"] = json.dumps({job_id: place.id for job_id, place in chosen.places.items()})
         if book.queue_patterns:
             given["limited_queues"] = values.like(book.queue_patterns)
         return given
@@ -201,6 +212,12 @@ class PostgresBackend(SqlBackend):
         count, wanted = rows[0][:2]
         due, later = ([Group(*row[3:]) for row in rows if row[2] is is_due] for is_due in (True, False))
         self._crowd.walked(count, is_met=wanted < count, due=due, later=later)
+
+    def _claims(self, rows: Sequence[tuple[Any, ...]], chosen: Chosen) -> list[Claim]:
+        """Return the claims in their order."""
+        claims = [self._claim(row) for row in rows if row[0] == "taken"]
+        claims.sort(key=partial(_place, chosen) if chosen.places else attrgetter("priority", "scheduled_at", "id"))
+        return claims
 
     def _claim(self, row: tuple[Any, ...]) -> Claim:
         scheduled, created, expires, timeout, crashes = row[statements.SCHEDULED_AT :]
@@ -219,3 +236,11 @@ class PostgresBackend(SqlBackend):
 
     def listen(self) -> PostgresListener:
         return PostgresListener(self.alias, self.session.listener_silence, self._looks.floors.told_of)
+
+
+def _place(chosen: Chosen, claim: Claim) -> tuple[int, float, str]:
+    """Return the place of a claim in the order of claims. Some jobs take the places of others."""
+    other = chosen.places.get(claim.id)
+    if other is not None:
+        return (other.priority, other.scheduled_at, other.id)
+    return (claim.priority, claim.scheduled_at.timestamp(), claim.id)

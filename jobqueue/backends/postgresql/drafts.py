@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from jobqueue.backends.postgresql import statements, values
+from jobqueue.backends.postgresql import insert_statements, values
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql import repeat_statements
 from jobqueue.backends.sql.drafts import Drafts, Holder
@@ -42,11 +42,16 @@ class PostgresDrafts(Drafts):
         length = (draft.throttle or draft.wait).total_seconds()
         return bool(self._session.run(_LET_THROUGH, [draft.unique_key, draft.type, draft.id, length]))
 
+    def lock_lanes(self, drafts: Sequence[Draft]) -> None:
+        self._session.run(insert_statements.LOCKED_LANES, [values.named_lanes(drafts)])
+
     def _insert(self, drafts: Sequence[Draft], end: str, *parameters_of_end: Any) -> list[tuple[Any, ...]]:
         common, each = values.common_and_each(drafts)
         parameters = list(common.values())
         if each:
             rows = zip(*each.values(), strict=True)
             parameters.append(json.dumps([dict(zip(each, row, strict=True)) for row in rows]))
-        statement = statements.insert_statement(tuple(common), tuple(each), end)
+        statement = insert_statements.insert_statement(tuple(common), tuple(each), end)
+        if drafts[0].lane is not None:
+            parameters.insert(0, values.named_lanes(drafts))
         return self._session.run(statement, [*parameters, *parameters_of_end])

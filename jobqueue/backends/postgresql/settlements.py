@@ -21,12 +21,12 @@ class PostgresSettlements(Settlements):
     def write(self, settlements: Sequence[Settlement]) -> set[ClaimKey]:
         accepted: set[ClaimKey] = set()
         if len(settlements) > 1:
-            self._session.run(statements.LOCK, {"ids": [one.id for one in settlements]})
+            self._session.run_planned(statements.LOCK, {"ids": [one.id for one in settlements]})
         completions = [one for one in settlements if one.move is Move.COMPLETE]
         others = [one for one in settlements if one.move is not Move.COMPLETE]
         if completions:
             given = {"completions": values.completions(completions)}
-            accepted.update(self._session.run(statements.COMPLETE, given))
+            accepted.update((row[0], row[1]) for row in self._session.run_planned(statements.COMPLETE, given))
         if others:
             rows = [settlement_values(one) | {"delay": in_seconds(one.delay)} for one in others]
             given = {"settlements": json.dumps(rows)}

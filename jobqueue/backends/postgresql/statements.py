@@ -22,50 +22,6 @@ def _only(what: str, **known: str) -> str:
     return f"SELECT '{what}', " + ", ".join(known.get(name, "NULL") for name in CLAIM_COLUMNS.split(", "))
 
 
-#: The columns that a draft may set, and their types; the moments last, as the statement needs them.
-DRAFTED = {
-    "id": "text",
-    "type": "text",
-    "queue": "text",
-    "priority": "smallint",
-    "payload": "jsonb",
-    "payload_version": "integer",
-    "idempotency_key": "text",
-    "unique_key": "text",
-    "max_retries": "integer",
-    "tenant": "text",
-    "workspace": "text",
-    "parent_id": "text",
-    "timeout": "double precision",
-    "context": "jsonb",
-    "concurrency_key": "text",
-    "expires_at": "timestamptz",
-    "scheduled_at": "timestamptz",
-    "delay": "double precision",
-}
-
-
-@cache
-def insert_statement(common: tuple[str, ...], each: tuple[str, ...], end: str) -> str:
-    """Return the statement that stores drafts.
-
-    A column with one value for all drafts is a parameter. The others travel together as one parameter of JSON. Columns
-    that no draft sets are left out. ``end`` says what happens if a key is taken.
-    """
-    said = {name: f"%s::{DRAFTED[name]}" for name in common} | {name: f"{name}::{DRAFTED[name]}" for name in each}
-    moments = [said.pop("scheduled_at")] if "scheduled_at" in said else []
-    if "delay" in said:
-        moments.append(f"@now + {said.pop('delay')} * interval '1 second'")
-    said |= {"scheduled_at": f"coalesce({', '.join([*moments, '@now'])})", "created_at": "@now", "updated_at": "@now"}
-    if each:
-        # JSON within JSON travels as text.
-        fields = ", ".join(f"{name} {DRAFTED[name].replace('jsonb', 'text')}" for name in each)
-        rows = f"SELECT {', '.join(said.values())} FROM json_to_recordset(%s::json) AS d({fields})"
-    else:
-        rows = f"VALUES ({', '.join(said.values())})"
-    return f"INSERT INTO job_queue ({', '.join(said)}) {rows} {end}"
-
-
 # Not a join: one made up for an empty table would read a full one from end to end. What belongs to a row is looked up
 # by its id and fence; coalesce() keeps out the index of running jobs, which would serve only while few are running. So
 # in a worker's own session the array leaves no other way than the primary key, in the order of ids.
@@ -161,6 +117,11 @@ mine AS MATERIALIZED (
         SELECT priority, scheduled_at FROM job_queue WHERE job_queue.id = m.id OFFSET 0) AS place
      ORDER BY place.priority, place.scheduled_at, m.id LIMIT %(limit)s)
 """
+# The same if some of the chosen jobs take the places of others.
+WITH_PLACES = WITH_CHOSEN.replace(
+    "SELECT priority, scheduled_at FROM job_queue WHERE job_queue.id = m.id",
+    "SELECT priority, scheduled_at, id FROM job_queue WHERE job_queue.id = coalesce(%(places)s::json ->> m.id, m.id)",
+).replace("place.scheduled_at, m.id", "place.scheduled_at, place.id")
 # How many groups there are, how many of them are open, and the first of these: the due ones in the order of their first
 # jobs, and those that will be by time.
 WALK = f"""
@@ -283,15 +244,20 @@ def cycle_statement(
     floors: bool = False,
     unlimited: bool = False,
     chosen: bool = False,
+    placed: bool = False,
 ) -> str:
-    """Return the statement of a cycle. One with ``chosen`` jobs under limits goes by group."""
+    """Return the statement of a cycle. One with ``chosen`` jobs under limits goes by group.
+
+    If it is ``placed``, some of the chosen jobs take the places of others in the order of claims.
+    """
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
     if by_group:
         first = FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS
     else:
         first = FIRST_FROM_FLOORS if floors else FIRST
     if chosen:
-        first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED") + WITH_CHOSEN
+        first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED")
+        first += WITH_PLACES if placed else WITH_CHOSEN
     first = first.replace("@sparing", SPARING if sparing else "").replace("@unlimited", UNLIMITED if unlimited else "")
     steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from jobqueue.backends.postgresql import statements
+from jobqueue.backends.postgresql.insert_statements import DRAFTED
 from jobqueue.clock import to_text
 from jobqueue.durations import in_seconds
 from jobqueue.records import ClaimRequest, Draft, Settlement
 
-_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in statements.DRAFTED} | {
+_SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in DRAFTED} | {
     "timeout": lambda draft: in_seconds(draft.timeout),
     "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
     "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
+    "parallel": lambda draft: None if draft.lane is None else draft.parallel is not False,
     "delay": lambda draft: draft.wait.total_seconds() or None,
 }
 
@@ -62,3 +63,9 @@ def like(patterns: Sequence[str]) -> list[str]:
     """Return patterns of queues, in which ``*`` stands for any text, as patterns of LIKE."""
     escaped = (one.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for one in patterns)
     return [one.replace("*", "%") for one in escaped]
+
+
+def named_lanes(drafts: Sequence[Draft]) -> str:
+    """Return the lanes of drafts as JSON."""
+    lanes = {(one.queue, one.lane) for one in drafts if one.lane is not None}
+    return json.dumps([{"queue": queue, "lane": lane} for queue, lane in lanes])

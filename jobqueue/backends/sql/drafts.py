@@ -112,12 +112,15 @@ class Drafts(ABC):
     def admit_all(self, drafts: Sequence[Draft]) -> list[DraftReceipt]:
         """Store drafts, all or none. For each taken key, return the job that has it."""
         # Two transactions that store the same keys take them in the same order, so they can't deadlock.
-        ordered = sorted((one for one in drafts if not _repeats(one)), key=_key)
+        plain = [one for one in drafts if not _repeats(one)]
+        ordered = sorted((one for one in plain if one.lane is None), key=_key)
+        in_lanes = [one for one in plain if one.lane is not None]  # in the order of the call
         repeating = sorted(filter(_repeats, drafts), key=_key)
         with self._session.write_transaction():
-            chunks = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
-            created = set[str]().union(*(self.insert_all(chunk) for chunk in chunks))
-            rest = [draft for draft in ordered if draft.id not in created]
+            created = self._insert_lanes(in_lanes)
+            for start in range(0, len(ordered), CHUNK):
+                created |= self.insert_all(ordered[start : start + CHUNK])
+            rest = [draft for draft in plain if draft.id not in created]
             holders = self._holders(rest) if rest else {}
             receipts = {
                 draft.id: _existing(draft, holders[_key(draft)]) if _key(draft) in holders else self.admit(draft)
@@ -125,6 +128,18 @@ class Drafts(ABC):
             }
             receipts |= {draft.id: self.admit(draft) for draft in repeating}
         return [receipts.get(draft.id) or self._first(draft, created) for draft in drafts]
+
+    def _insert_lanes(self, drafts: Sequence[Draft]) -> set[str]:
+        """Store drafts of ordered queues. The locks of all their lanes are taken at once, in one order."""
+        if len(drafts) > CHUNK:
+            self.lock_lanes(drafts)
+        created = set[str]()
+        for start in range(0, len(drafts), CHUNK):
+            created |= self.insert_all(drafts[start : start + CHUNK])
+        return created
+
+    def lock_lanes(self, drafts: Sequence[Draft]) -> None:  # noqa: B027 - SQLite has one lock for all
+        """Wait until no other transaction stores jobs in the lanes of drafts, and keep others out until this ends."""
 
     @staticmethod
     def _first(draft: Draft, created: set[str]) -> DraftReceipt:

@@ -14,8 +14,12 @@ from jobqueue.records import Draft
 #: The time of a moved job: never earlier than before, and not past the longest wait since it was enqueued.
 _LATEST = "strftime('%%Y-%%m-%%dT%%H:%%M:%%f000Z', job_queue.created_at, %s)"
 _DUE_AT = f"max(job_queue.scheduled_at, min(excluded.scheduled_at, coalesce({_LATEST}, excluded.scheduled_at)))"
-_INSERT = statements.INSERT.removesuffix("ON CONFLICT DO NOTHING")
-_MOVE, _MOVE_NEWEST = (_INSERT + move_instead(_DUE_AT, replace_payload=replaces) for replaces in (False, True))
+_INSERT, _INSERT_IN_LANE = (
+    one.removesuffix("ON CONFLICT DO NOTHING") for one in (statements.INSERT, statements.INSERT_IN_LANE)
+)
+_INSTEAD = [move_instead(_DUE_AT, replace_payload=replaces) for replaces in (False, True)]
+_MOVE, _MOVE_NEWEST = (_INSERT + one for one in _INSTEAD)
+_MOVE_IN_LANE, _MOVE_NEWEST_IN_LANE = (_INSERT_IN_LANE + one for one in _INSTEAD)
 _LET_THROUGH = let_through("%s", "%s")
 
 
@@ -25,6 +29,8 @@ class SqliteDrafts(Drafts):
     _session: SqliteSession
 
     def insert(self, draft: Draft) -> bool:
+        if draft.lane is not None:
+            return self._insert_in_lane(draft)
         values = statements.values_to_insert(draft, self._session.now())
         connection = self._session.connection
         # A wrapper or log of the application wants to see the statement, or a test forbids database access.
@@ -35,10 +41,19 @@ class SqliteDrafts(Drafts):
         with self._session.driver() as driver:
             return driver.execute(statements.INSERT_RAW, values).rowcount == 1
 
+    def _insert_in_lane(self, draft: Draft) -> bool:
+        with self._session.connection.cursor() as cursor:
+            cursor.execute(statements.INSERT_IN_LANE, statements.values_in_lane(draft, self._session.now()))
+            return bool(cursor.rowcount == 1)
+
     def insert_or_move(self, draft: Draft) -> Holder | None:
         seconds = (draft.max_wait or draft.wait).total_seconds()
-        values = statements.values_to_insert(draft, self._session.now())
-        statement = _MOVE_NEWEST if draft.replace_payload else _MOVE
+        if draft.lane is None:
+            values = statements.values_to_insert(draft, self._session.now())
+            statement = _MOVE_NEWEST if draft.replace_payload else _MOVE
+        else:
+            values = statements.values_in_lane(draft, self._session.now())
+            statement = _MOVE_NEWEST_IN_LANE if draft.replace_payload else _MOVE_IN_LANE
         rows = self._execute(statement, *values, f"{seconds:+.3f} seconds")
         return next(iter(rows), None)
 
@@ -49,6 +64,8 @@ class SqliteDrafts(Drafts):
         return bool(self._execute(_LET_THROUGH, *parameters))
 
     def insert_all(self, drafts: Sequence[Draft]) -> set[str]:
+        if drafts[0].lane is not None:
+            return {one.id for one in drafts if self._insert_in_lane(one)}
         now = self._session.now()
         rows = [statements.values_to_insert(draft, now) for draft in drafts]
         with self._session.driver() as driver:

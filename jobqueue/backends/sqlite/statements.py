@@ -22,6 +22,29 @@ from jobqueue.records import Draft
 MARKS = ", ".join(["%s"] * len(INSERT_COLUMNS.split(",")))
 INSERT = f"INSERT INTO job_queue ({INSERT_COLUMNS}) VALUES ({MARKS}) ON CONFLICT DO NOTHING"
 INSERT_RAW = INSERT.replace("%s", "?")
+# The indexes of a lane's jobs, and those that run. Another program may have written the largest number. `likelihood`
+# keeps SQLite from searching by this condition of the indexes instead of `lane = …`.
+_OF_LANE = "likelihood(lane > '', 1.0) AND lane_position IS NOT NULL AND queue = %s AND lane = %s"
+_IN_LANE = tuple(
+    f"{condition} AND {_OF_LANE}"
+    for condition in (
+        "status = 'queued' AND scheduled_at <= updated_at",
+        "status = 'queued' AND scheduled_at > updated_at",
+        "status = 'dead_letter'",
+        "status = 'in_progress' AND lease_until > ''",
+    )
+)
+_LAST_PLACES = ", ".join(
+    f"coalesce((SELECT max(lane_position) FROM job_queue WHERE {one} AND lane_position < {1 << 62}), 0)"
+    for one in _IN_LANE
+)
+#: The next position in a lane: after all others, and in the order of time. The statement that computes it holds the
+#: write lock, so positions are in the order of commits.
+NEXT_POSITION = f"max(%s, 1 + max({_LAST_PLACES}))"
+INSERT_IN_LANE = (
+    f"INSERT INTO job_queue ({INSERT_COLUMNS}, parallel, lane, lane_position) "
+    f"VALUES ({MARKS}, %s, %s, {NEXT_POSITION}) ON CONFLICT DO NOTHING"
+)
 
 HELD = HELD_BY.replace("v.", ":")
 # With positions instead of names, because looking names up takes a tenth of a frequent statement's time.
@@ -65,7 +88,7 @@ READY_OF = (
     f"SELECT rowid, {_CLAIM} FROM job_queue WHERE status = 'queued' AND queue = :queue AND type = :type "
     "AND priority = :priority AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :limit"
 )
-READY_BY_ID = f"SELECT rowid, {_CLAIM} FROM job_queue WHERE id = :id"
+READY_BY_ID = f"SELECT rowid, {_CLAIM} FROM job_queue WHERE id IN (SELECT value FROM json_each(:ids))"
 # A skip-scan over job_queue_ready_type: the first job of the next queue, type and priority. With `> (…)`, SQLite would
 # start at the current group and read all its jobs.
 NEXT_GROUP = (
@@ -95,6 +118,22 @@ UPDATE job_queue SET {EXPIRE_SET}, completed_at = :now, updated_at = :now
                   ORDER BY expires_at LIMIT :limit)
 RETURNING id
 """
+
+
+def next_position_values(queue: str, lane: str, now: datetime) -> tuple[Any, ...]:
+    """Return the parameters of NEXT_POSITION."""
+    return (int(now.timestamp() * 1_000_000), *(queue, lane) * len(_IN_LANE))
+
+
+def values_in_lane(draft: Draft, now: datetime) -> tuple[Any, ...]:
+    """Return the parameters of INSERT_IN_LANE."""
+    lane = str(draft.lane)
+    return (
+        *values_to_insert(draft, now),
+        draft.parallel is not False,
+        lane,
+        *next_position_values(draft.queue, lane, now),
+    )
 
 
 def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING
 from jobqueue.cli.reason_text import ReasonWithCommand, reasons
 from jobqueue.handlers.registry import registry
+from jobqueue.observe.lanes import hold_of
 from jobqueue.observe.limits import used_up
 from jobqueue.observe.reasons import CAP, Scene
 from jobqueue.records import JobRecord
@@ -48,6 +49,7 @@ def _scene(job: JobRecord) -> Scene:
         known_types=registry.names,
         relays_to=conf.get("RELAY_TO") if backend is here else None,
         ahead=backend.jobs.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
+        lane=hold_of(backend, job) if job.status is JobStatus.QUEUED else None,
         used_up=used_up(backend, job) if job.status is JobStatus.QUEUED else (),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
+from jobqueue.testing.contract.lanes import LaneContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.limiting import LimitContract
 from jobqueue.testing.contract.ports.duties import DutyContract
@@ -57,6 +58,7 @@ class BackendContract(
     GaugeContract,
     ScheduleContract,
     WakeContract,
+    LaneContract,
     LimitContract,
     RaceContract,
 ):

@@ -32,7 +32,7 @@ def test_nothing_declared_is_the_default():
 
 
 def test_what_is_declared_is_every_jobs_default():
-    declared = {"queue": "images", "priority": 3, "max_retries": 5, "timeout": 30, "delay": 2}
+    declared = {"queue": "images", "priority": 3, "max_retries": 5, "timeout": 30, "delay": 2, "parallel": True}
     assert options_of(declared) == Options(**declared)
     assert set(declared) == OPTION_NAMES - OF_ONE_JOB
 

@@ -18,6 +18,8 @@ NAIVE = datetime(2026, 1, 16, 13, 0)  # noqa: DTZ001
 BERLIN = ZoneInfo("Europe/Berlin")
 
 GOOD = [
+    ("parallel", True),
+    ("parallel", None),
     ("queue", "images"),
     ("queue", "a.b:c/d@e-f_1"),
     ("queue", "q" * 100),
@@ -42,6 +44,8 @@ GOOD = [
 ]
 
 BAD = [
+    ("parallel", "yes", "True or False"),
+    ("parallel", 1, "True or False"),
     ("queue", "", "letters, digits"),
     ("queue", None, "letters, digits"),
     ("queue", "two words", "letters, digits"),

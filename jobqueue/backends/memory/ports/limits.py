@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 
+from jobqueue.backends.memory.ports.lanes import MemoryLanes
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
@@ -17,6 +19,7 @@ class MemoryLimits(Limits):
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
+        self.lanes = MemoryLanes(tables)
 
     def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
         with self._tables.atomic():
@@ -49,12 +52,17 @@ class MemoryLimits(Limits):
             allowances.occupied(row.queue, row.type, row.concurrency_key, 1)
         for place, key, count, frees in self._starts():
             allowances.started(place, key, count, frees.total_seconds())
+        placed, withheld = self.lanes.choose(rows, book)
         candidates = [
-            Candidate(row.priority, row.scheduled_at, row.id, row.queue, row.type, row.concurrency_key) for row in rows
+            (Candidate(row.priority, row.scheduled_at, row.id, row.queue, row.type, row.concurrency_key),) * 2
+            for row in rows
+            if not book.is_ordered(row.queue)
         ]
-        chosen = choose(candidates, allowances, request.limit)
-        admitted = {one.id for one in chosen.jobs}
-        return [row for row in rows if row.id in admitted], chosen
+        in_order = [job for job, _place in sorted([*candidates, *placed], key=itemgetter(1))]
+        chosen = choose(in_order, allowances, request.limit)
+        chosen.withheld += withheld
+        found = {row.id: row for row in rows}
+        return [found[one.id] for one in chosen.jobs], chosen
 
     def record(self, rows: Sequence[JobRecord], request: ClaimRequest) -> None:
         """Record the starts of claimed jobs under rates, and forget those that have left their windows."""
@@ -70,7 +78,7 @@ class MemoryLimits(Limits):
 
     def _book(self, request: ClaimRequest) -> LimitBook:
         stored = (one.limit for one in self._tables.limits.values())
-        return LimitBook(request.limits, request.names, stored, request.entries)
+        return LimitBook(request.limits, request.names, stored, request.entries, request.queue_options)
 
     def _running(self) -> list[JobRecord]:
         rows = self._tables.jobs.values()

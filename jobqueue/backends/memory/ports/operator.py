@@ -88,7 +88,9 @@ class MemoryOperator(Operator):
     def amend(self, ids: Sequence[str], amendment: Amendment) -> Handled:
         due_at = self._tables.now() if amendment.now else amendment.scheduled_at
         said = {"queue": amendment.queue, "priority": amendment.priority, "scheduled_at": due_at}
-        changes = {name: value for name, value in said.items() if value is not None}
+        changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        if amendment.queue is not None:  # a claim gives it a place in the lane of its new queue, if that has any
+            changes |= {"lane": None, "lane_position": None}
 
         def change(row: JobRecord) -> Refusal | None:
             if row.status is not JobStatus.QUEUED:

@@ -9,12 +9,16 @@ from typing import Any
 from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.postgresql import values
 from jobqueue.backends.postgresql.claims import limit_statements as statements
+from jobqueue.backends.postgresql.claims.lanes import PostgresLaneClaims
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.claims.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start, limited_types
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Candidate, LimitBook
 from jobqueue.records import ClaimRequest
+
+#: Seconds between two walks through the groups that tell only which queues and types have lanes with due jobs.
+_REST_OF_LANES = 0.02
 
 
 class PostgresLimitedClaims(LimitedClaims):
@@ -24,23 +28,27 @@ class PostgresLimitedClaims(LimitedClaims):
 
     def __init__(self, limits: Limits, session: PostgresSession) -> None:
         super().__init__(limits, session)
+        self.lanes = PostgresLaneClaims(session)
         self._found: list[Group] = []
         self._walk_at = 0.0
+        self._asked: object = None
 
     def groups(self, request: ClaimRequest, book: LimitBook) -> list[Group]:
         """Return the groups under limits that have due jobs, those with the first jobs first.
 
         If another program has made very many groups, the last walk's are used for a while.
         """
-        if SYSTEM.monotonic() >= self._walk_at:
+        asked = (request.types, request.queues)
+        if SYSTEM.monotonic() >= self._walk_at or asked != self._asked or not self._found:
+            self._asked = asked
             given = values.of_request(request) | {
                 "limited_types": sorted(limited_types(request, book)),
                 "limited_queues": values.like(book.queue_patterns),
             }
             rows = self._session.run_planned(statements.GROUPS, given)
             count, self._found = rows[0][0], [Group(*row[1:]) for row in rows if row[1] is not None]
-            if count > WALKED_AT_ONCE:
-                self._walk_at = SYSTEM.monotonic() + REST_FOR_EACH * count
+            rest = REST_FOR_EACH * count if count > WALKED_AT_ONCE else _REST_OF_LANES if book.has_only_lanes else 0.0
+            self._walk_at = SYSTEM.monotonic() + rest
         return self._found
 
     def lock(self, places: Sequence[str]) -> set[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from jobqueue.backends.postgresql.insert_statements import DRAFTED, LOCKED_LANES, NEXT_POSITION
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.postgresql.statements import DRAFTED
-from jobqueue.backends.postgresql.values import columns_of
+from jobqueue.backends.postgresql.values import columns_of, named_lanes
 from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
 from jobqueue.clock import to_text
 
@@ -15,9 +15,11 @@ _TYPES = {name: kind for name, kind in DRAFTED.items() if name not in ("schedule
 _TYPES |= {"schedule_id": "text", "slot_at": "timestamptz"}
 # JSON within JSON travels as text.
 _FIELDS = ", ".join(f"{name} {kind.replace('jsonb', 'text')}" for name, kind in _TYPES.items())
+_VALUES = {name: f"{name}::{kind}" for name, kind in _TYPES.items()} | {"parallel": "coalesce(parallel, TRUE)"}
 _INSERT = f"""
-INSERT INTO job_queue ({", ".join(_TYPES)}, scheduled_at, created_at, updated_at)
-SELECT {", ".join(f"{name}::{kind}" for name, kind in _TYPES.items())}, coalesce(scheduled_at, @now), @now, @now
+INSERT INTO job_queue ({", ".join(_VALUES)}, lane_position, scheduled_at, created_at, updated_at)
+SELECT {", ".join(_VALUES.values())}, CASE WHEN lane IS NOT NULL THEN {NEXT_POSITION} END,
+       coalesce(scheduled_at, @now), @now, @now
   FROM json_to_recordset(%s::json) AS d(
        {_FIELDS}, scheduled_at timestamptz)
 ON CONFLICT DO NOTHING RETURNING id
@@ -34,4 +36,6 @@ class PostgresSchedules(SqlSchedules):
             columns_of(draft) | {"schedule_id": schedule_id, "slot_at": slot and to_text(slot)}
             for schedule_id, slot, draft in slots
         ]
+        if any(one.lane is not None for _, _, one in slots):
+            self._session.run(LOCKED_LANES, [named_lanes([one for _, _, one in slots])])
         return {row[0] for row in self._session.run(_INSERT, [json.dumps(rows)])}

@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.claims.crowd import Group
+from jobqueue.backends.sql.claims.lanes import LaneChoice, LaneClaims
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose
-from jobqueue.records import Claim, ClaimRequest, Cycle
+from jobqueue.records import Claim, ClaimRequest, Cycle, Settlement
 
 #: The most groups, and the most keys of a group, in which one claim looks for jobs.
 MOST_GROUPS, MOST_KEYS = 64, 200
@@ -44,6 +45,9 @@ class Start(NamedTuple):
 class LimitedClaims(ABC):
     """Chooses the jobs under limits that a claim takes, and records their starts."""
 
+    #: The part for ordered queues.
+    lanes: LaneClaims
+
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
         self._session = session
@@ -61,46 +65,62 @@ class LimitedClaims(ABC):
             self._read_at = now
             if tuple(stored) != self._book.stored:
                 self._book = self._book.with_stored(stored)
-        if request.limits != self._book.declared or request.names != self._book.names:
-            self._book = LimitBook(request.limits, request.names, self._book.stored, request.entries)
+        asked = (request.limits, request.names, request.queue_options)
+        if asked != (self._book.declared, self._book.names, self._book.queue_options):
+            self._book = LimitBook(
+                request.limits, request.names, self._book.stored, request.entries, request.queue_options
+            )
         return self._book
 
     # The choice
 
     def choose(
-        self, groups: Sequence[Group], request: ClaimRequest, book: LimitBook, left_out: Collection[str]
+        self,
+        groups: Sequence[Group],
+        request: ClaimRequest,
+        book: LimitBook,
+        left_out: Collection[str],
+        completions: Sequence[Settlement] = (),
     ) -> Chosen:
         """Choose jobs of groups under limits, which are in the order of their first jobs.
 
-        Call it in the claim's transaction, after its settlements were stored.
+        Call it in the claim's transaction, after its settlements were stored, or before its ``completions`` will be.
         """
+        self.lanes.completions = completions
         if not groups:
             return Chosen()
         if len(groups) > MOST_GROUPS:  # the first ones, and others by turns
             half = MOST_GROUPS // 2
             groups = [*groups[:half], *random.sample(groups[half:], half)]
         places = {limit.place for group in groups for limit in book.of(group.queue, group.type)}
-        locked = self.lock(sorted(places))
+        locked = self.lock(sorted(places)) if places else set[str]()
         ours = [one for one in groups if all(limit.place in locked for limit in book.of(one.queue, one.type))]
         chosen = self._choose_from(ours, request, book, left_out) if ours else Chosen()
-        return replace(chosen, is_contended=len(ours) < len(groups))
+        return replace(chosen, is_contended=chosen.is_contended or len(ours) < len(groups))
 
     def _choose_from(
         self, groups: Sequence[Group], request: ClaimRequest, book: LimitBook, left_out: Collection[str]
     ) -> Chosen:
         allowances = Allowances(book)
-        for occupied in self.running():
+        for occupied in self.running() if any(book.of(*group[:2]) for group in groups) else ():
             allowances.occupied(*occupied)
         self._count_starts(allowances, [(one.queue, one.type, None) for one in groups])
-        asked = {group: self._most(group, allowances, request, book) for group in groups}
+        in_lanes = [group for group in groups if book.is_ordered(group.queue)]
+        lanes = self.lanes.choose(in_lanes, book, request.limit, left_out) if in_lanes else LaneChoice()
+        asked = {group: self._most(group, allowances, request, book) for group in groups if group not in in_lanes}
         candidates = self.first({group: most + len(left_out) for group, most in asked.items() if most})
+        candidates += [job for job, _place in lanes.jobs.values()]
         self._count_starts(allowances, [(one.queue, one.type, one.keys) for one in candidates])
         for group, most in asked.items():
             found = [one for one in candidates if (one.queue, one.type, one.priority) == group]
             if most and len(found) >= most and self._is_stuck(found, allowances, request.limit, book):
                 candidates += self._behind_full_keys(group, allowances, request.limit)
-        unique = sorted({one.id: one for one in candidates if one.id not in left_out}.values())
-        chosen = choose(unique, allowances, request.limit)
+        unique = {one.id: one for one in candidates if one.id not in left_out}
+        in_order = sorted(unique.values(), key=lambda one: lanes.jobs[one.id][1] if one.id in lanes.jobs else one)
+        chosen = choose(in_order, allowances, request.limit)
+        chosen.places |= {one.id: lanes.jobs[one.id][1] for one in chosen.jobs if one.id in lanes.jobs}
+        chosen.withheld += lanes.withheld
+        chosen.is_contended, chosen.is_partial = lanes.is_contended, lanes.is_partial
         for group, most in asked.items():
             if not most:
                 chosen.withhold(allowances.wait(group.queue, group.type, None))
@@ -150,6 +170,7 @@ class LimitedClaims(ABC):
         """Record the starts of claimed jobs under rates."""
         if not chosen.jobs:
             return
+        self.lanes.took(claim.queue for claim in claims)
         keys, allowances = {one.id: one.keys for one in chosen.jobs}, Allowances(book)
         starts = Counter(
             window
@@ -166,6 +187,8 @@ class LimitedClaims(ABC):
     @staticmethod
     def told(cycle: Cycle, chosen: Chosen, request: ClaimRequest) -> Cycle:
         """Return a cycle whose ``next_due`` is not after the next start under a rate."""
+        if chosen.is_partial and len(cycle.claims) < request.limit:
+            return replace(cycle, next_due=timedelta(0), is_partial=True)
         if len(cycle.claims) == request.limit or not (chosen.withheld or chosen.is_contended):
             return cycle
         waits = [one for one in (cycle.next_due, chosen.next_start) if one is not None]

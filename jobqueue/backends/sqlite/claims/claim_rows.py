@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import itemgetter
 from sqlite3 import Connection
@@ -12,6 +13,7 @@ from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sqlite import statements
 from jobqueue.clock import from_text
 from jobqueue.models.job import MOST_COUNTED
+from jobqueue.policy.limits.limits import Candidate
 from jobqueue.records import Claim, ClaimRequest
 
 Row = tuple[Any, ...]
@@ -68,9 +70,16 @@ def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]
     return chosen[: wanted["limit"]]
 
 
+def place_of(places: Mapping[str, Candidate], row: Row) -> tuple[Any, ...]:
+    """Return the place of a row in the order of claims. Some rows take the places of others."""
+    other = places.get(row[ID])
+    return itemgetter(*ORDER)(row) if other is None else (other.priority, other.scheduled_at, other.id)
+
+
 def rows_of(driver: Connection, ids: Iterable[str], owner: str) -> list[Row]:
     """Return the rows of queued jobs."""
-    return [driver.execute(statements.READY_BY_ID, {"id": one, "owner": owner}).fetchone() for one in ids]
+    given = {"ids": json.dumps(list(ids)), "owner": owner}
+    return driver.execute(statements.READY_BY_ID, given).fetchall()
 
 
 def claim_of(row: Row) -> Claim:

@@ -1,0 +1,46 @@
+"""The lanes of jobs in ordered queues, which the producer names."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from jobqueue import queues
+from jobqueue.errors import InvalidOption
+from jobqueue.handlers.limits import text_of, value_of
+from jobqueue.handlers.options import KEY_LENGTH
+from jobqueue.policy.lanes import WHOLE_QUEUE
+from jobqueue.records import Draft
+
+if TYPE_CHECKING:
+    from jobqueue.handlers.registry import JobType
+
+#: The types and queues for which a warning was given, which is given once for each.
+_warned: set[tuple[str, str]] = set()
+
+
+def with_lane(kind: JobType, draft: Draft, parallel: bool | None) -> Draft:
+    """Return a draft with its lane, if its queue is ordered. Otherwise ``parallel`` has no effect."""
+    ordered = queues.options_of(draft.queue).ordered
+    if not ordered:
+        _warn(kind.name, draft.queue)
+        return draft
+    lane = WHOLE_QUEUE
+    if isinstance(ordered, str):
+        lane = text_of(ordered, value_of(ordered, kind, draft), "a lane") or WHOLE_QUEUE
+        if len(lane) > KEY_LENGTH:
+            raise InvalidOption(
+                ordered, f"is the key of a lane, and must have at most {KEY_LENGTH} characters, got {len(lane)}"
+            )
+    return replace(draft, lane=lane, parallel=bool(parallel))
+
+
+def _warn(job_type: str, queue: str) -> None:
+    if (job_type, queue) not in _warned:
+        _warned.add((job_type, queue))
+        warnings.warn(
+            f"A {job_type} job has the option parallel, but its queue {queue!r} is not ordered, so the option has no "
+            f"effect. To order the queue, set JOBQUEUE['QUEUES'][{queue!r}] = {{'ordered': True}}.",
+            stacklevel=2,
+        )
