@@ -37,6 +37,13 @@ def are_bounded() -> bool:
     return any(entry.get("capacity") is not None for entry in conf.get("QUEUES").values())
 
 
+def own_orders() -> dict[str, QueueOptions]:
+    """Return the options of the entries whose jobs have an order of their own, by their names and patterns."""
+    entries = conf.get("QUEUES")
+    found = {name: queue_options.options_of(name, {name: entries[name]}) for name in entries}
+    return {name: options for name, options in found.items() if options.has_own_order}
+
+
 def named() -> set[str]:
     """Return the queues that the setting names. Patterns stand for others."""
     return {name for name in conf.get("QUEUES") if "*" not in name}

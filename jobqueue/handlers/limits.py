@@ -102,10 +102,10 @@ def declared(kinds: Iterable[JobType]) -> tuple[tuple[Limit, ...], Mapping[str, 
     of_queues = [(name, one) for name in entries for one in options_of(name, {name: entries[name]}).limits]
     limits += [one.of(Scope.QUEUE, name) for name, one in of_queues]
     names = {alias: kind.name for kind in kinds for alias in kind.aliases}
-    return tuple(limits), names, tuple(entries) if of_queues else ()
+    return tuple(limits), names, tuple(entries) if of_queues or queues.own_orders() else ()
 
 
 def declared_book(kinds: Iterable[JobType]) -> LimitBook:
     """Return the limits in code as a book."""
     limits, names, entries = declared(kinds)
-    return LimitBook(limits, names, entries=entries)
+    return LimitBook(limits, names, entries=entries, queue_options=queues.own_orders())

@@ -14,6 +14,8 @@ from jobqueue.records.queue_options import QueueOptions, WhenFull
 _ANY = "*"
 #: As the name of a queue, with any number of stars.
 _NAME = re.compile(r"[\w.:/@*-]{1,100}")
+#: As the name of a field of a payload.
+_KEY = re.compile(r"[^\W\d]\w{0,99}")
 
 
 class Option(NamedTuple):
@@ -45,6 +47,11 @@ OPTIONS: dict[str, Option] = {
     "block_for": Option(
         lambda value: type(value) in (int, float) and 0 < value <= 3_600, "seconds, above 0 and at most an hour"
     ),
+    "ordered": Option(
+        lambda value: type(value) is bool or (isinstance(value, str) and bool(_KEY.fullmatch(value))),
+        "True, or the name of the payload's field whose values each have a lane, or 'tenant'",
+    ),
+    "strict": Option(lambda value: type(value) is bool, "True or False"),
     "limits": Option(lambda value: not _fault_of_limits(value), "a list of Concurrency and Rate", tuple),
 }
 
@@ -114,6 +121,14 @@ def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
     if "block_for" in entry and entry.get("when_full") != WhenFull.BLOCK:
         sentence = f"{there} has 'block_for', but its producers don't wait."
         yield Mistake(sentence, "Add 'when_full': 'block', or leave out 'block_for'.")
+
+
+    if entry.get("ordered") and entry.get("fair"):
+        sentence = f"{there} has 'ordered' and 'fair', which contradict each other: a lane has one order."
+        yield Mistake(sentence, "Leave out one of them, or use two queues.")
+    if entry.get("strict") and not entry.get("ordered"):
+        sentence = f"{there} has 'strict', but no 'ordered': it has no lane that could wait."
+        yield Mistake(sentence, "Add 'ordered', or leave out 'strict'. Entries for several queues are not merged.")
 
 
 def _nearest(option: str, value: object) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from jobqueue.records.limit import Limit
 from jobqueue.records.outcome import Followed, Settlement
+from jobqueue.records.queue_options import QueueOptions
 
 #: A job's id and fence, which identify a claim.
 ClaimKey = tuple[str, int]
@@ -24,7 +25,7 @@ class ClaimRequest:
 
     ``leases`` overrides ``lease`` for single types. ``limits`` are those in the worker's code, for types by their
     current names; ``names`` has the current names of types by their aliases, and ``entries`` the names and patterns of
-    queues that have options.
+    queues that have options. ``queue_options`` has the options of those entries whose jobs have an order of their own.
     """
 
     limit: int
@@ -35,6 +36,7 @@ class ClaimRequest:
     limits: tuple[Limit, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[str, ...] = ()
+    queue_options: Mapping[str, QueueOptions] = field(default_factory=dict)
 
     def lease_of(self, job_type: str) -> timedelta:
         """Return how long a claim of this type is held after its last renewal."""

@@ -24,9 +24,20 @@ class QueueOptions:
     further ones: they are stored all the same, dropped unless they are urgent, or refused, at once or after the
     producer has waited for ``block_for`` seconds. ``limits`` are declared limits of the jobs of each queue that the
     entry applies to.
+
+    ``ordered`` has the jobs run first in, first out: in one lane if it is true, or in a lane for each value of the
+    payload's field that it names, or of the tenant. In a ``strict`` lane, the jobs wait also for an earlier one that
+    is due later or is a dead letter.
     """
 
     capacity: int | None = None
     when_full: WhenFull = WhenFull.ACCEPT
     block_for: float = 30.0
     limits: tuple[Any, ...] = ()
+    ordered: bool | str = False
+    strict: bool = False
+
+    @property
+    def has_own_order(self) -> bool:
+        """Return whether the jobs of a queue are not taken in the common order of claims."""
+        return bool(self.ordered)

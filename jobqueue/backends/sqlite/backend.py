@@ -117,14 +117,14 @@ class SqliteBackend(SqlBackend):
         if not self._crowd.is_met:
             rows = self._open(driver.execute(statements.READY, wanted), request.limit)
             kinds = {(row[3], row[2]) for row in rows}
-            if all(may_run(*kind) and not (book and book.of(*kind)) for kind in kinds):
+            if all(may_run(*kind) and not (book and book.gates(*kind)) for kind in kinds):
                 return rows, Chosen()
         if not self._crowd.is_known:
             self._walk(driver, may_run, book, now)
         may_be_due = [one for one in self._crowd.open_to(request) if may_run(*one[:2])]
         if not book:
             return self._open(claim_rows.first_of(driver, may_be_due, wanted), request.limit), Chosen()
-        free = [one for one in may_be_due if not book.of(*one[:2])]
+        free = [one for one in may_be_due if not book.gates(*one[:2])]
         rows = self._open(claim_rows.first_of(driver, free, wanted), request.limit)
         limited = [one for one in self._limited if may_run(*one[:2])]
         chosen = self.limited.choose(limited, request, book, self.left_out)
@@ -135,11 +135,11 @@ class SqliteBackend(SqlBackend):
         """Find all groups. This takes long if another program has made very many."""
         groups = list(claim_rows.groups(driver))
         heads = sorted((head for head in groups if may_run(*head[0][:2])), key=claim_rows.in_order)
-        free = [head for head in heads if not (book and book.of(*head[0][:2]))]
+        free = [head for head in heads if not (book and book.gates(*head[0][:2]))]
         due = [group for group, (due_at, _id) in free if due_at <= now]
         later = [group for group, _first in sorted(free, key=itemgetter(1)) if _first[0] > now]
         self._crowd.walked(len(groups), is_met=len(free) < len(groups), due=due, later=later)
-        self._limited = [group for group, (due_at, _id) in heads if due_at <= now and book and book.of(*group[:2])]
+        self._limited = [group for group, (due_at, _id) in heads if due_at <= now and book and book.gates(*group[:2])]
 
     def _open(self, rows: Iterable[Row], limit: int) -> list[Row]:
         """Return the first rows whose jobs are not left out."""

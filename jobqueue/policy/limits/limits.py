@@ -13,6 +13,7 @@ from jobqueue import foreign_json
 from jobqueue.policy.queue_options import entry_of
 from jobqueue.records.job import Scope
 from jobqueue.records.limit import Limit, LimitKind, LimitUse
+from jobqueue.records.queue_options import QueueOptions
 
 #: Other programs may name any number of queues, so what is remembered of them is forgotten at times.
 _REMEMBERED = 10_000
@@ -58,28 +59,48 @@ class LimitBook:
         names: Mapping[str, str] | None = None,
         stored: Iterable[Limit] = (),
         entries: Collection[str] = (),
+        queue_options: Mapping[str, QueueOptions] | None = None,
     ) -> None:
         """Take limits in code, the current names of types by their aliases, and stored limits.
 
         ``entries`` are the names and patterns of queues that have options, of which one applies to each queue.
+        ``queue_options`` has the options of those whose jobs have an order of their own.
         """
         self.declared, self.names, self.stored = tuple(declared), dict(names or {}), tuple(stored)
         self.entries = tuple(entries or {one.name: None for one in self.declared if one.scope is Scope.QUEUE})
+        self.queue_options = dict(queue_options or {})
         limits = [*self.declared, *self.stored]
         self._types = {one.name for one in limits if one.scope is Scope.TYPE}
-        self.queue_patterns = sorted({one.name for one in limits if one.scope is Scope.QUEUE})
+        self.queue_patterns = sorted(
+            {*self.queue_options, *(one.name for one in limits if one.scope is Scope.QUEUE)}
+        )
         self._found: dict[tuple[str, str], tuple[Limit, ...]] = {}
+        self._options: dict[str, QueueOptions | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._types or self.queue_patterns)
 
     def with_stored(self, stored: Iterable[Limit]) -> LimitBook:
         """Return the same limits in code with these stored ones."""
-        return LimitBook(self.declared, self.names, stored, self.entries)
+        return LimitBook(self.declared, self.names, stored, self.entries, self.queue_options)
 
     def limits_type(self, job_type: str) -> bool:
         """Return whether the jobs of a type have limits in every queue."""
         return self.names.get(job_type, job_type) in self._types
+
+    def gates(self, queue: str, job_type: str) -> bool:
+        """Return whether a claim chooses among a queue's jobs of a type: by limits, or by an order of their own."""
+        return bool(self.of(queue, job_type)) or self.options_of(queue) is not None
+
+    def options_of(self, queue: str) -> QueueOptions | None:
+        """Return the options of a queue whose jobs have an order of their own."""
+        if not self.queue_options:
+            return None
+        if queue not in self._options:
+            if len(self._options) >= _REMEMBERED:
+                self._options.clear()
+            self._options[queue] = self.queue_options.get(entry_of(queue, self.entries) or "")
+        return self._options[queue]
 
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
         """Return the limits of a type or queue alone, without those of the other."""

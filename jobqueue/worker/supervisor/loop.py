@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from jobqueue import queues
 from jobqueue.backends.wake import PAUSE
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.handlers.limits import declared
@@ -38,6 +39,7 @@ class Loop:
         self._leases = {name: kind.lease for name, kind in kinds.items() if kind.lease}
         #: The limits in code, the current names of types, and the entries of queues.
         self._declared = declared(registry)
+        self._own_orders = queues.own_orders()
         self._looks: list[float] = [0.0]
         self._looked_at = 0.0
         self._failures = 0
@@ -108,6 +110,7 @@ class Loop:
             limits=limits,
             names=names,
             entries=entries,
+            queue_options=self._own_orders,
         )
 
     def _cycle(self, offers: Sequence[Settlement], request: ClaimRequest | None) -> Cycle:

@@ -70,7 +70,7 @@ class MemoryLimits(Limits):
 
     def _book(self, request: ClaimRequest) -> LimitBook:
         stored = (one.limit for one in self._tables.limits.values())
-        return LimitBook(request.limits, request.names, stored, request.entries)
+        return LimitBook(request.limits, request.names, stored, request.entries, request.queue_options)
 
     def _running(self) -> list[JobRecord]:
         rows = self._tables.jobs.values()

@@ -61,8 +61,11 @@ class LimitedClaims(ABC):
             self._read_at = now
             if tuple(stored) != self._book.stored:
                 self._book = self._book.with_stored(stored)
-        if request.limits != self._book.declared or request.names != self._book.names:
-            self._book = LimitBook(request.limits, request.names, self._book.stored, request.entries)
+        asked = (request.limits, request.names, request.queue_options)
+        if asked != (self._book.declared, self._book.names, self._book.queue_options):
+            self._book = LimitBook(
+                request.limits, request.names, self._book.stored, request.entries, request.queue_options
+            )
         return self._book
 
     # The choice
