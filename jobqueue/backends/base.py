@@ -19,6 +19,7 @@ from jobqueue.backends.ports import (
     HealthReader,
     JobReader,
     Limits,
+    Turns,
     Metrics,
     Operator,
     Retention,
@@ -79,6 +80,7 @@ class Backend(ABC):
     schedules: Schedules
     gauges: Gauges = Gauges()
     limits: Limits
+    turns: Turns
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

@@ -39,8 +39,11 @@ def check_keys(limits: Iterable[DeclaredLimit], form: Any, where: str) -> None:
 
 
 def with_keys(kind: JobType, draft: Draft) -> Draft:
-    """Return a draft with the values of the keys of its limits. What a key function raises goes to the caller."""
-    limits = [*kind.limits, *queues.options_of(draft.queue).limits]
+    """Return a draft with the values of the keys of its limits and of its fair queue. What a key function raises goes to the caller."""
+    options = queues.options_of(draft.queue)
+    if options.fair:
+        draft = replace(draft, fair_key=_fair_key(options.fair, kind, draft))
+    limits = [*kind.limits, *options.limits]
     keyed = {one.key_name: one.key for one in limits if one.key}
     if not keyed:
         return draft
@@ -60,6 +63,16 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
     return replace(draft, concurrency_key=text)
 
 
+def _fair_key(field: str, kind: JobType, draft: Draft) -> str:
+    """Return the value by which a fair queue takes turns. Jobs without a value have a turn of their own."""
+    text = _text(field, _value(field, kind, draft), "the key of a fair queue") or ""
+    if len(text) > KEY_LENGTH:
+        raise InvalidOption(
+            field, f"is the key of a fair queue, and must have at most {KEY_LENGTH} characters, got {len(text)}"
+        )
+    return text
+
+
 def _value(key: Any, kind: JobType, draft: Draft) -> object:
     if callable(key):
         return key(kind.payload.load(draft.payload, draft.payload_version))
@@ -73,17 +86,17 @@ def _value(key: Any, kind: JobType, draft: Draft) -> object:
     return next((fields[name] for name in names if name in fields), None) if isinstance(fields, dict) else None
 
 
-def _text(name: str, value: object) -> str | None:
+def _text(name: str, value: object, what: str = "the key of a limit") -> str | None:
     """Return the value of a key as text. ``7`` and ``"7"`` are the same; ``None`` is no value."""
     if value is None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise InvalidOption(name, f"is the key of a limit, and must be text or a number, got {_kind_of(value)}")
+        raise InvalidOption(name, f"is {what}, and must be text or a number, got {_kind_of(value)}")
     text = str(value)
     if UNSEEN.search(text):
-        raise InvalidOption(name, "is the key of a limit, and must be one line of visible characters")
+        raise InvalidOption(name, f"is {what}, and must be one line of visible characters")
     return text
 
 

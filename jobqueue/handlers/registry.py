@@ -95,7 +95,7 @@ class JobType:
             )
             for payload in payloads
         ]
-        if self.limits or queues.options_of(options.queue).limits:
+        if self.limits or queues.options_of(options.queue).has_keys:
             return [with_keys(self, draft) for draft in drafts]
         return drafts
 

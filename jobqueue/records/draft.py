@@ -15,6 +15,7 @@ class Draft:
     past ``max_wait`` from its creation; ``replace_payload`` gives it the newest payload. Of those with ``throttle``,
     the first is stored, and stands for the others for this long.
     ``concurrency_key`` has the values of the keys of its limits, by name, as JSON text.
+    ``fair_key`` is the value by which a fair queue takes turns.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Draft:
     parent_id: str | None = None
     context: str | None = None
     concurrency_key: str | None = None
+    fair_key: str | None = None
     debounce: timedelta | None = None
     max_wait: timedelta | None = None
     replace_payload: bool = False

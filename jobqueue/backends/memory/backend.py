@@ -67,6 +67,7 @@ class MemoryBackend(Backend):
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
         self.gauges = MemoryGauges(self._tables)
         self.limits: MemoryLimits = MemoryLimits(self._tables)
+        self.turns = self.limits.turns
         self._listeners: set[MemoryListener] = set()
 
     @property

@@ -86,6 +86,7 @@ class MemoryDrafts:
             tenant=draft.tenant,
             workspace=draft.workspace,
             concurrency_key=draft.concurrency_key,
+            fair_key=draft.fair_key,
             parent_id=draft.parent_id,
             expires_at=draft.expires_at,
             timeout=draft.timeout,

@@ -160,6 +160,7 @@ class PostgresBackend(SqlBackend):
             floors=has_floors,
             unlimited=bool(book.queue_patterns),
             chosen=bool(chosen.jobs),
+            placed=bool(chosen.places),
         )
         claims = [self._claim(row) for row in rows if row[0] == "taken"]
         claims.sort(key=attrgetter("priority", "scheduled_at", "id"))
@@ -189,6 +190,8 @@ class PostgresBackend(SqlBackend):
             given["left_out"] = list(self.left_out)
         if chosen.jobs:
             given["chosen"] = [one.id for one in chosen.jobs]
+        if chosen.places:
+            given["places"] = json.dumps({job_id: place.id for job_id, place in chosen.places.items()})
         if book.queue_patterns:
             given["limited_queues"] = values.like(book.queue_patterns)
         return given

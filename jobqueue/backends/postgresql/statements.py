@@ -39,6 +39,7 @@ DRAFTED = {
     "timeout": "double precision",
     "context": "jsonb",
     "concurrency_key": "text",
+    "fair_key": "text",
     "expires_at": "timestamptz",
     "scheduled_at": "timestamptz",
     "delay": "double precision",
@@ -161,6 +162,11 @@ mine AS MATERIALIZED (
         SELECT priority, scheduled_at FROM job_queue WHERE job_queue.id = m.id OFFSET 0) AS place
      ORDER BY place.priority, place.scheduled_at, m.id LIMIT %(limit)s)
 """
+# The same if some of the chosen jobs take the places of others.
+WITH_PLACES = WITH_CHOSEN.replace(
+    "SELECT priority, scheduled_at FROM job_queue WHERE job_queue.id = m.id",
+    "SELECT priority, scheduled_at, id FROM job_queue WHERE job_queue.id = coalesce(%(places)s::json ->> m.id, m.id)",
+).replace("place.scheduled_at, m.id", "place.scheduled_at, place.id")
 # How many groups there are, how many of them are open, and the first of these: the due ones in the order of their first
 # jobs, and those that will be by time.
 WALK = f"""
@@ -283,15 +289,21 @@ def cycle_statement(
     floors: bool = False,
     unlimited: bool = False,
     chosen: bool = False,
+    placed: bool = False,
 ) -> str:
-    """Return the statement of a cycle. One with ``chosen`` jobs under limits goes by group."""
+    """Return the statement of a cycle. One with ``chosen`` jobs under limits goes by group.
+
+    If it is ``placed``, some of the chosen jobs take the places of others in the order of claims.
+    """
     counted = {"all": "groups", "fit": "wanted"} if by_group else {"all": "head", "fit": "mine"}
     if by_group:
         first = FIRST_OF_KNOWN_GROUPS if known else FIRST_OF_GROUPS
     else:
         first = FIRST_FROM_FLOORS if floors else FIRST
     if chosen:
-        first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED") + WITH_CHOSEN
+        first = first.replace("mine AS MATERIALIZED", "unlimited AS MATERIALIZED") + (
+            WITH_PLACES if placed else WITH_CHOSEN
+        )
     first = first.replace("@sparing", SPARING if sparing else "").replace("@unlimited", UNLIMITED if unlimited else "")
     steps = [first, TAKE, LAPSE]
     answers = [_RETURN_TAKEN, _RETURN_BLOCKED.format(**counted), _RETURN_NEXT_DUE, _RETURN_LAPSED]

@@ -129,7 +129,7 @@ class SqliteBackend(SqlBackend):
         limited = [one for one in self._limited if may_run(*one[:2])]
         chosen = self.limited.choose(limited, request, book, self.left_out)
         rows += claim_rows.rows_of(driver, [one.id for one in chosen.jobs], owner)
-        return sorted(rows, key=itemgetter(*claim_rows.ORDER))[: request.limit], chosen
+        return sorted(rows, key=partial(claim_rows.place_of, chosen.places))[: request.limit], chosen
 
     def _walk(self, driver: Connection, may_run: Callable[[str, str], bool], book: LimitBook, now: str) -> None:
         """Find all groups. This takes long if another program has made very many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -71,9 +71,7 @@ class LimitBook:
         self.queue_options = dict(queue_options or {})
         limits = [*self.declared, *self.stored]
         self._types = {one.name for one in limits if one.scope is Scope.TYPE}
-        self.queue_patterns = sorted(
-            {*self.queue_options, *(one.name for one in limits if one.scope is Scope.QUEUE)}
-        )
+        self.queue_patterns = sorted({*self.queue_options, *(one.name for one in limits if one.scope is Scope.QUEUE)})
         self._found: dict[tuple[str, str], tuple[Limit, ...]] = {}
         self._options: dict[str, QueueOptions | None] = {}
 
@@ -101,6 +99,11 @@ class LimitBook:
                 self._options.clear()
             self._options[queue] = self.queue_options.get(entry_of(queue, self.entries) or "")
         return self._options[queue]
+
+    def is_fair(self, queue: str) -> bool:
+        """Return whether the jobs of a queue take turns."""
+        options = self.options_of(queue)
+        return options is not None and options.fair is not None
 
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
         """Return the limits of a type or queue alone, without those of the other."""
@@ -213,6 +216,9 @@ class Chosen:
     withheld: int = 0
     next_start: timedelta | None = None
     is_contended: bool = False
+    #: For jobs of fair queues, by id: their turns, and the jobs whose places in the order of claims they take.
+    turns: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Candidate] = field(default_factory=dict)
 
     def withhold(self, wait: float | None) -> None:
         """Count a job, or a group of jobs, that waits for one of its limits."""
@@ -222,13 +228,28 @@ class Chosen:
             self.next_start = moment if self.next_start is None else min(moment, self.next_start)
 
 
-def choose(candidates: Sequence[Candidate], allowances: Allowances, most: int) -> Chosen:
-    """Choose the first jobs, in the order of claims, whose limits admit them. Pass over the others."""
-    chosen = Chosen()
+def choose(
+    candidates: Sequence[Candidate],
+    allowances: Allowances,
+    most: int,
+    chosen: Chosen | None = None,
+    fair: Mapping[tuple[str, int], Iterator[tuple[str, Candidate]]] | None = None,
+) -> Chosen:
+    """Choose the first jobs, in the order of claims, whose limits admit them. Pass over the others.
+
+    ``fair`` has the admitted jobs of fair queues by queue and priority. They take the places of their candidates.
+    """
+    chosen = chosen or Chosen()
     for one in candidates:
         if len(chosen.jobs) == most:
             break
-        if allowances.left(one.queue, one.type, one.keys, 1):
+        if fair and (one.queue, one.priority) in fair:
+            key, job = next(fair[one.queue, one.priority], ("", None))
+            if job is not None:
+                allowances.take(job)
+                chosen.jobs.append(job)
+                chosen.turns[job.id], chosen.places[job.id] = key, one
+        elif allowances.left(one.queue, one.type, one.keys, 1):
             allowances.take(one)
             chosen.jobs.append(one)
         else:

@@ -26,6 +26,7 @@ from jobqueue.testing.contract.ports.scheduling import ScheduleContract
 from jobqueue.testing.contract.ports.storing import StorageContract
 from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.repeating import RepeatContract
+from jobqueue.testing.contract.fairness import TurnContract
 from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.waking import WakeContract
 from jobqueue.testing.contract.watching import WatchContract
@@ -58,6 +59,7 @@ class BackendContract(
     ScheduleContract,
     WakeContract,
     LimitContract,
+    TurnContract,
     RaceContract,
 ):
     """All promises of a backend."""

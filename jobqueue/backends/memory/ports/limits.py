@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from jobqueue.backends.memory.ports.turns import MemoryTurns
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
@@ -17,6 +18,7 @@ class MemoryLimits(Limits):
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
+        self.turns = MemoryTurns(tables)
 
     def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
         with self._tables.atomic():
@@ -52,13 +54,16 @@ class MemoryLimits(Limits):
         candidates = [
             Candidate(row.priority, row.scheduled_at, row.id, row.queue, row.type, row.concurrency_key) for row in rows
         ]
-        chosen = choose(candidates, allowances, request.limit)
+        chosen = Chosen()
+        fair = self.turns.in_order(rows, book, allowances, chosen)
+        choose(candidates, allowances, request.limit, chosen, fair)
         admitted = {one.id for one in chosen.jobs}
         return [row for row in rows if row.id in admitted], chosen
 
     def record(self, rows: Sequence[JobRecord], request: ClaimRequest) -> None:
         """Record the starts of claimed jobs under rates, and forget those that have left their windows."""
         book = self._book(request)
+        self.turns.record(rows, book)
         now = self._tables.now()
         self._tables.starts = [one for one in self._tables.starts if one[2] > now]
         allowances = Allowances(book)

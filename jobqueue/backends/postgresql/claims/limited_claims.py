@@ -9,6 +9,7 @@ from typing import Any
 from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.postgresql import values
 from jobqueue.backends.postgresql.claims import limit_statements as statements
+from jobqueue.backends.postgresql.claims.turns import PostgresFairClaims
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.claims.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start, limited_types
@@ -24,6 +25,7 @@ class PostgresLimitedClaims(LimitedClaims):
 
     def __init__(self, limits: Limits, session: PostgresSession) -> None:
         super().__init__(limits, session)
+        self.turns = PostgresFairClaims(session)
         self._found: list[Group] = []
         self._walk_at = 0.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import itemgetter
 from sqlite3 import Connection
@@ -12,6 +12,7 @@ from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sqlite import statements
 from jobqueue.clock import from_text
 from jobqueue.models.job import MOST_COUNTED
+from jobqueue.policy.limits.limits import Candidate
 from jobqueue.records import Claim, ClaimRequest
 
 Row = tuple[Any, ...]
@@ -66,6 +67,12 @@ def first_of(driver: Connection, groups: Iterable[Group], wanted: dict[str, Any]
         level = [row for arm in arms for row in arm]
         chosen += sorted(level, key=itemgetter(SCHEDULED_AT, ID))
     return chosen[: wanted["limit"]]
+
+
+def place_of(places: Mapping[str, Candidate], row: Row) -> tuple[Any, ...]:
+    """Return the place of a row in the order of claims. Some rows take the places of others."""
+    other = places.get(row[ID])
+    return itemgetter(*ORDER)(row) if other is None else (other.priority, other.scheduled_at, other.id)
 
 
 def rows_of(driver: Connection, ids: Iterable[str], owner: str) -> list[Row]:

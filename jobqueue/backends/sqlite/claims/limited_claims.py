@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start
+from jobqueue.backends.sqlite.claims.turns import SqliteFairClaims
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import from_text, to_text
 from jobqueue.policy.limits.limits import Account, Candidate
@@ -47,6 +49,10 @@ class SqliteLimitedClaims(LimitedClaims):
     """Reads through the driver."""
 
     _session: SqliteSession
+
+    def __init__(self, limits: Limits, session: SqliteSession) -> None:
+        super().__init__(limits, session)
+        self.turns = SqliteFairClaims(session)
 
     def lock(self, places: Sequence[str]) -> set[str]:
         return set(places)
