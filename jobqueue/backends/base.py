@@ -19,12 +19,12 @@ from jobqueue.backends.ports import (
     HealthReader,
     JobReader,
     Limits,
-    Turns,
     Metrics,
     Operator,
     Retention,
     Schedules,
     StorageReader,
+    Turns,
     WorkerRegistry,
 )
 from jobqueue.backends.wake import Listener

@@ -39,7 +39,10 @@ def check_keys(limits: Iterable[DeclaredLimit], form: Any, where: str) -> None:
 
 
 def with_keys(kind: JobType, draft: Draft) -> Draft:
-    """Return a draft with the values of the keys of its limits and of its fair queue. What a key function raises goes to the caller."""
+    """Return a draft with the values of the keys of its limits, and of its fair queue.
+
+    What a key function raises goes to the caller.
+    """
     options = queues.options_of(draft.queue)
     if options.fair:
         draft = replace(draft, fair_key=_fair_key(options.fair, kind, draft))

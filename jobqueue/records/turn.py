@@ -15,7 +15,7 @@ class ServedTurn(NamedTuple):
     queue: str
     priority: int
     key: str
-    count: int
+    jobs: int
     finish: float
     clock: float
 
@@ -24,9 +24,10 @@ class ServedTurn(NamedTuple):
 class TurnPlace:
     """How long a job of a fair queue has to wait: the turns due before its own, and the jobs of its own before it.
 
-    If there are more than were counted, ``is_capped`` is true.
+    ``field`` is the field whose values take turns. If there are more than were counted, ``is_capped`` is true.
     """
 
+    field: str
     key: str
     turns: int
     jobs: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
+from jobqueue.testing.contract.fairness import TurnContract
 from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.limiting import LimitContract
@@ -26,7 +27,6 @@ from jobqueue.testing.contract.ports.scheduling import ScheduleContract
 from jobqueue.testing.contract.ports.storing import StorageContract
 from jobqueue.testing.contract.races import RaceContract
 from jobqueue.testing.contract.repeating import RepeatContract
-from jobqueue.testing.contract.fairness import TurnContract
 from jobqueue.testing.contract.settling import SettleContract
 from jobqueue.testing.contract.waking import WakeContract
 from jobqueue.testing.contract.watching import WatchContract

@@ -33,7 +33,7 @@ class MemoryTurns(Turns):
             times = self._times(job.queue, job.priority, options)
             jobs = sum(one < _candidate(job) for one in lines.get(own, ()))
             first = {key: line[0] for key, line in lines.items()}
-            return TurnPlace(own, before(times, own, first), jobs)
+            return TurnPlace(options.fair or "", own, before(times, own, first), jobs)
 
     def shares(self, queue: str, options: QueueOptions, most: int = 20) -> list[TurnShare]:
         with self._tables.lock:
@@ -43,7 +43,7 @@ class MemoryTurns(Turns):
             served: Counter[str] = Counter()
             for line, at in self._tables.turns:
                 if line.queue == queue and at > self._tables.now() - _KEPT:
-                    served[line.key] += line.count
+                    served[line.key] += line.jobs
             found = [
                 TurnShare(
                     key,

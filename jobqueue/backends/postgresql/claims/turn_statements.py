@@ -9,8 +9,8 @@ _OF_GROUP = "status = 'queued' AND queue = g.queue AND type = g.type AND priorit
 _DUE = "extract(epoch FROM scheduled_at)::float8"
 _IN_TURN = "ORDER BY queue, type, priority, fair_key, scheduled_at, id"
 _FIRST = "ORDER BY scheduled_at, id LIMIT"
-# The lines that claims stored; a skip-scan over job_queue_ready_turn (queue, type, priority, fair_key, scheduled_at, id)
-# to further turns; and the first jobs of all turns over job_queue_ready_type, with some that are further behind.
+# The lines that claims stored; a skip-scan to further turns over job_queue_ready_turn (queue, type, priority, fair_key,
+# scheduled_at, id); and the first jobs of all turns over job_queue_ready_type, with some that are further behind.
 LOOK = f"""
 WITH RECURSIVE turns AS (
     SELECT g.queue, g.type, g.priority, t.*, 1 AS n FROM {_GROUPS} CROSS JOIN LATERAL (
@@ -50,9 +50,9 @@ SELECT g.type, c.* FROM json_to_recordset(%(turns)s::json) AS g(queue text, type
 KEYS_OF = "SELECT id, fair_key FROM job_queue WHERE id = ANY(%(ids)s)"
 ADD = """
 INSERT INTO job_queue_turn (queue, priority, key, count, finish, clock, served_at)
-SELECT queue, priority, key, count, finish, clock, @now
+SELECT queue, priority, key, jobs, finish, clock, @now
   FROM json_to_recordset(%(lines)s::json)
-    AS r(queue text, priority smallint, key text, count integer, finish float8, clock float8)
+    AS r(queue text, priority smallint, key text, jobs integer, finish float8, clock float8)
 RETURNING id
 """
 # A line of the future was stored while the clock was wrong.

@@ -91,9 +91,11 @@ class FairLevel:
 
     def admitted(self, allowances: Allowances, most: int) -> int:
         """Return how many jobs would be admitted, up to ``most``."""
-        left = allowances.copy()
-        found = islice(self.in_order(left, Chosen()), most)
-        return sum(left.take(one) is None for _key, one in found)
+        left, count = allowances.copy(), 0
+        for _key, one in islice(self.in_order(left, Chosen()), most):
+            left.take(one)
+            count += 1
+        return count
 
     def missing(self, heads: Mapping[str, Head], allowances: Allowances, most: int) -> Counter[str]:
         """Return how many more jobs of which turns must be read, to know the first ``most`` ones."""

@@ -46,7 +46,8 @@ class SqlTurns(Turns):
                         first[key or NO_VALUE] = min(one, first.get(key or NO_VALUE, one))
                 jobs += self._jobs_before(job, group)
             times = self._times(job.queue, job.priority, options)
-        return TurnPlace(own, before(times, own, first), min(jobs, MOST_COUNTED), is_capped or jobs > MOST_COUNTED)
+        turns, is_capped = before(times, own, first), is_capped or jobs > MOST_COUNTED
+        return TurnPlace(options.fair or "", own, turns, min(jobs, MOST_COUNTED), is_capped)
 
     def _jobs_before(self, job: JobRecord, group: dict[str, Any]) -> int:
         place = {"due_at": to_text(job.scheduled_at), "id": job.id, "most": MOST_COUNTED + 1}
@@ -109,4 +110,5 @@ class SqlTurns(Turns):
     def _run(self, statement: str, given: dict[str, Any]) -> list[tuple[Any, ...]]:
         with self._session.connection.cursor() as cursor:
             cursor.execute(statement, given)
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
