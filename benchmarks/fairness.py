@@ -137,8 +137,12 @@ class _Cycles:
 
     def __init__(self, site: Site, limit: int, *, fair: bool, limits: tuple[Limit, ...] = ()) -> None:
         self._site = site
+        site.backend.owns_session = True  # as in a worker, whose statements are prepared
         self._request = ClaimRequest(
-            limit=limit, types=frozenset({TYPE}), limits=limits, **(_FAIR if fair else {})  # type: ignore[arg-type]
+            limit=limit,
+            types=frozenset({TYPE}),
+            limits=limits,
+            **(_FAIR if fair else {}),  # type: ignore[arg-type]
         )
         self._held: Sequence[Claim] = ()
 

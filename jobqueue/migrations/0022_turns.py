@@ -35,10 +35,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "turns",
                 "db_table": "job_queue_turn",
                 "default_permissions": (),
-                "indexes": [
-                    models.Index(fields=["queue", "priority", "id"], name="job_queue_turn_order"),
-                    models.Index(fields=["served_at"], name="job_queue_turn_age"),
-                ],
+                "indexes": [models.Index(fields=["queue", "priority", "id"], name="job_queue_turn_order")],
             },
         ),
         migrations.AddField(

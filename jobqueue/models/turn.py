@@ -24,10 +24,7 @@ class Turn(models.Model):
         verbose_name = _("turn")
         verbose_name_plural = _("turns")
         default_permissions = ()
-        indexes = [
-            models.Index(fields=["queue", "priority", "id"], name="job_queue_turn_order"),
-            models.Index(fields=["served_at"], name="job_queue_turn_age"),
-        ]
+        indexes = [models.Index(fields=["queue", "priority", "id"], name="job_queue_turn_order")]
 
     def __str__(self) -> str:
         return f"{self.queue} {self.priority} {self.key}".rstrip()

@@ -13,7 +13,7 @@ from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, TurnPlace, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -72,6 +72,7 @@ class Scene:
     cap: int = CAP
     relays_to: str | None = None
     used_up: Sequence[LimitUse] = ()
+    turn: TurnPlace | None = None
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -101,7 +102,7 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
                 *_limits(scene, wording),
                 *_nobody(scene, wording),
             ]
-            return found or [_its_turn(scene, wording)]
+            return found or [_its_turn(scene, wording), *_turns(scene, wording)]
 
 
 def _running(scene: Scene, wording: Wording) -> Reason:
@@ -285,14 +286,38 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
             slots,
         )
         return Reason("slots_busy", text % {"slots": slots, "behind": behind})
-    if scene.ahead:
+    if scene.ahead and scene.turn is None:
         return Reason("behind_others", gettext("It is due%(behind)s.") % {"behind": behind})
+    if scene.turn is not None and (scene.turn.turns or scene.turn.jobs):
+        return Reason("behind_others", gettext("It is due, and waits for its turn."))
     return Reason("next", gettext("It is due, and the next free slot takes it."))
+
+
+def _turns(scene: Scene, wording: Wording) -> list[Reason]:
+    """Say how many turns of its fair queue are due before its own."""
+    place = scene.turn
+    if place is None or not (place.turns or place.jobs):
+        return []
+    text = ngettext(
+        "Its queue takes turns by %(field)s: %(count)s other is due before %(key)s%(behind)s.",
+        "Its queue takes turns by %(field)s: %(count)s others are due before %(key)s%(behind)s.",
+        place.turns,
+    )
+    behind = ngettext(
+        ", which has %(count)s due job before this one", ", which has %(count)s due jobs before this one", place.jobs
+    ) % {"count": wording.number(place.jobs)}
+    about = {"field": place.field, "key": place.key or gettext("the jobs without a value")}
+    return [
+        Reason(
+            "behind_turns",
+            text % {**about, "count": wording.number(place.turns), "behind": behind if place.jobs else ""},
+        )
+    ]
 
 
 def _behind(scene: Scene, wording: Wording) -> str:
     """Write how many jobs come first, as the end of a sentence."""
-    if not scene.ahead:
+    if not scene.ahead or scene.turn is not None:  # in a fair queue, its turn counts
         return ""
     if scene.ahead >= scene.cap:
         text = gettext(", behind %(count)s or more due jobs that come first")

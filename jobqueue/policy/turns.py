@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heappop, heappush, nsmallest
 from typing import Any
 
 from jobqueue.policy.limits.limits import Candidate
@@ -23,8 +23,6 @@ _REMEMBERED = 10_000
 #: Virtual times above this are not ours: another program wrote them. Below, adding a job always makes a difference.
 _LATEST = 1e12
 
-#: More turns than this are not sorted.
-_FEW = 64
 #: The due time and the id of the first job of a turn.
 Head = tuple[Any, str]
 #: Where a turn's next job begins, and where its last one ended. Of turns that are level, the one that was not served
@@ -48,6 +46,13 @@ class VirtualTimes:
         """Return the place of a turn in the order of turns."""
         finish = self._finishes.get(key, -math.inf)
         return (max(self.clock, finish), finish)
+
+    def in_line(self, firsts: Mapping[str, Head], most: int) -> list[tuple[float, float, Head, str]]:
+        """Return the first of these turns in order, with their first jobs, as a heap."""
+        clock, finish_of = self.clock, self._finishes.get
+        finishes = ((finish_of(key, -math.inf), first, key) for key, first in firsts.items())
+        line = [(max(clock, finish), finish, first, key) for finish, first, key in finishes]
+        return nsmallest(most, line) if len(line) > most else sorted(line)
 
     def lines(self, queue: str, priority: int, counts: Mapping[str, int]) -> list[ServedTurn]:
         """Return what to store for a claim that took jobs from turns. It counts once it is recalled."""
@@ -82,16 +87,16 @@ def in_turns(
     ``lines`` has the first due jobs of each turn, in the order of claims.
     """
     waiting = {key: iter(line) for key, line in lines.items()}
-    queue = [(times.order(key), line[0], key) for key, line in lines.items() if line]
-    heapify(queue)
+    firsts = {key: (line[0].scheduled_at, line[0].id) for key, line in lines.items() if line}
+    queue = times.in_line(firsts, len(firsts))
     while queue:
-        (begin, _finish), first, key = heappop(queue)
+        begin, _finish, first, key = heappop(queue)
         found = next(filter(admits, waiting[key]), None)
         if found is None:
             continue
         yield key, found
         end = begin + times.step(key)
-        heappush(queue, ((end, end), first, key))
+        heappush(queue, (end, end, first, key))
 
 
 def missing(
@@ -107,23 +112,24 @@ def missing(
     """
     waiting = {key: iter(line) for key, line in lines.items()}
     firsts = {**heads, **{key: (line[0].scheduled_at, line[0].id) for key, line in lines.items() if line}}
-    queue = [(times.order(key), first, key) for key, first in firsts.items()]
-    queue = nsmallest(most, queue) if len(queue) > _FEW else sorted(queue)
+    queue = times.in_line(firsts, most)
     unread: Counter[str] = Counter()
     count = 0
     while queue and count < most:
-        (begin, _finish), first, key = heappop(queue)
-        if next(filter(admits, waiting.get(key, iter(()))), None) is None:
+        begin, _finish, first, key = heappop(queue)
+        if key not in waiting or next(filter(admits, waiting[key]), None) is None:
             if key not in heads:
                 continue
             unread[key] += 1
         count += 1
         end = begin + times.step(key)
-        heappush(queue, ((end, end), first, key))
+        heappush(queue, (end, end, first, key))
     return unread
 
 
-def before(times: VirtualTimes, key: str, first: Mapping[str, Candidate]) -> int:
+def before(times: VirtualTimes, key: str, firsts: Mapping[str, Head]) -> int:
     """Return how many of the turns with these first due jobs are due before the turn with this key."""
-    own = (*times.order(key), first[key]) if key in first else (*times.order(key),)
-    return sum((*times.order(other), one)[: len(own)] < own for other, one in first.items() if other != key)
+    order = [turn[-1] for turn in times.in_line(firsts, len(firsts))]
+    if key in firsts:
+        return order.index(key)
+    return sum(times.order(other) <= times.order(key) for other in order)

@@ -61,6 +61,7 @@ BESIDE = [
     "context",
     "exact_priority",
     "completed_by",
+    "fair_key",
 ]
 DEFAULTS = {
     "status": "queued",

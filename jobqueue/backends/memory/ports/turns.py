@@ -32,7 +32,7 @@ class MemoryTurns(Turns):
                     lines.setdefault(row.fair_key or NO_VALUE, []).append(_candidate(row))
             times = self._times(job.queue, job.priority, options)
             jobs = sum(one < _candidate(job) for one in lines.get(own, ()))
-            first = {key: line[0] for key, line in lines.items()}
+            first = {key: (line[0].scheduled_at, line[0].id) for key, line in lines.items()}
             return TurnPlace(options.fair or "", own, before(times, own, first), jobs)
 
     def shares(self, queue: str, options: QueueOptions, most: int = 20) -> list[TurnShare]:

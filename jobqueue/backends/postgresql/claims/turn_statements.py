@@ -55,13 +55,10 @@ SELECT queue, priority, key, jobs, finish, clock, @now
     AS r(queue text, priority smallint, key text, jobs integer, finish float8, clock float8)
 RETURNING id
 """
-# A line of the future was stored while the clock was wrong.
+# The oldest lines have the lowest numbers. A line of the future was stored while the clock was wrong.
 PRUNE = """
 DELETE FROM job_queue_turn WHERE id = ANY(ARRAY(
-    (SELECT id FROM job_queue_turn WHERE served_at < @now - %(kept)s * interval '1 second'
-      ORDER BY served_at LIMIT 1000 FOR UPDATE SKIP LOCKED)))
-    OR id = ANY(ARRAY(
-    (SELECT id FROM job_queue_turn WHERE served_at > @now + %(kept)s * interval '1 second'
-      ORDER BY served_at LIMIT 1000 FOR UPDATE SKIP LOCKED)))
+    SELECT id FROM (SELECT id, served_at FROM job_queue_turn ORDER BY id LIMIT 5000 FOR UPDATE SKIP LOCKED) AS oldest
+     WHERE served_at < @now - %(kept)s * interval '1 second' OR served_at > @now + %(kept)s * interval '1 second'))
 RETURNING id
 """

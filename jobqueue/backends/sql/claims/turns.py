@@ -217,16 +217,20 @@ class _Reader:
         self._found = FairLevel(level.times)
         self._asked: dict[str, int] = {}
         self._done: set[str] = set()
+        self._is_limited = any(allowances.accounts(*group[:2], "") for group in groups)
         self.is_enough = False
 
     def read(self, chosen: Chosen) -> FairLevel:
         level, found = self._level, self._found
         self._start()
         for width in _WIDTHS:
+            asked = found.missing(self._heads(), self._allowances, self._most * width)
+            if self._ask(asked) and width == 1:  # it has the first jobs, and no limit
+                self.is_enough = True
+                break
             if not found.missing(self._heads(), self._allowances, self._most):
                 break
-            self._ask(found.missing(self._heads(), self._allowances, self._most * width))
-        self.is_enough = found.admitted(self._allowances, self._most) >= self._most
+        self.is_enough = self.is_enough or found.admitted(self._allowances, self._most) >= self._most
         if not self.is_enough and found.missing(self._heads(), self._allowances, self._most):
             level.passed |= self._done
             chosen.withhold(_SOON)
@@ -273,8 +277,10 @@ class _Reader:
         known = self._level.keys.get(key)
         self._level.keys[key] = head if known is None else min(known, head)
 
-    def _ask(self, shares: Mapping[str, int]) -> None:
-        """Read more jobs of turns."""
+    def _ask(self, shares: Mapping[str, int]) -> bool:
+        """Read more jobs of turns. Return whether there are as many as are missing, without any limit."""
+        if not shares:
+            return False
         asked = {key: min(self._asked.get(key, 0) + count, MOST_OF_TURN) for key, count in shares.items()}
         found = self._claims.first(self._groups, {key: count + len(self._left_out) for key, count in asked.items()})
         numbers = Counter(key for key, _one in found)
@@ -287,6 +293,7 @@ class _Reader:
             else:
                 self._level.keys.pop(key, None)
         self._asked |= asked
+        return not (self._is_limited or self._left_out or self._done) and sum(asked.values()) >= self._most
 
     def _add(self, jobs: Sequence[tuple[str | None, Candidate]]) -> None:
         ours = [(key, one) for key, one in jobs if one.id not in self._left_out]

@@ -15,8 +15,7 @@ from jobqueue.backends.sql.ports.statements import turns as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import to_text
 from jobqueue.models import Turn
-from jobqueue.policy.limits.limits import Candidate
-from jobqueue.policy.turns import NO_VALUE, VirtualTimes, before
+from jobqueue.policy.turns import NO_VALUE, Head, VirtualTimes, before
 from jobqueue.records import JobRecord, ServedTurn, TurnPlace, TurnShare
 from jobqueue.records.queue_options import QueueOptions
 from jobqueue.states import JobStatus
@@ -32,7 +31,7 @@ class SqlTurns(Turns):
 
     def place_of(self, job: JobRecord, options: QueueOptions) -> TurnPlace:
         own, now = job.fair_key or NO_VALUE, to_text(self._session.now())
-        first: dict[str, Candidate] = {}
+        first: dict[str, Head] = {}
         jobs, is_capped = 0, False
         with self._session.reading(), self._session.any_text():
             for kind in self._types(job.queue):
@@ -42,7 +41,7 @@ class SqlTurns(Turns):
                 is_capped |= len(rows) >= MOST_TURNS
                 for key, due_at, job_id in rows:
                     if job_id is not None:
-                        one = Candidate(job.priority, str(due_at), job_id, job.queue, kind, None)
+                        one = (str(due_at), job_id)
                         first[key or NO_VALUE] = min(one, first.get(key or NO_VALUE, one))
                 jobs += self._jobs_before(job, group)
             times = self._times(job.queue, job.priority, options)

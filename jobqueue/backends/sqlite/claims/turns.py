@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from sqlite3 import Connection
 from typing import Any
 
 from jobqueue.backends.sql.claims.crowd import Group
@@ -39,8 +40,11 @@ FURTHER = (
 )
 KEY_OF = "SELECT id, fair_key FROM job_queue WHERE id = ?"
 ADD = "INSERT INTO job_queue_turn (queue, priority, key, count, finish, clock, served_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-# A line of the future was stored while the clock was wrong.
-PRUNE = "DELETE FROM job_queue_turn WHERE id IN (SELECT id FROM job_queue_turn WHERE served_at {} ? LIMIT 1000)"
+# The oldest lines have the lowest numbers. A line of the future was stored while the clock was wrong.
+PRUNE = (
+    "DELETE FROM job_queue_turn WHERE id IN (SELECT id FROM "
+    "(SELECT id, served_at FROM job_queue_turn ORDER BY id LIMIT 5000) WHERE served_at < ? OR served_at > ?)"
+)
 
 
 class SqliteFairClaims(FairClaims):
@@ -51,49 +55,32 @@ class SqliteFairClaims(FairClaims):
         self._session = session
 
     def look(self, groups: Sequence[Group], level: Level, most: int) -> Look:
-        look = Look()
+        look, now = Look(), to_text(self._session.now())
         of_level = {"queue": groups[0].queue, "priority": groups[0].priority}
-        given = of_level | {"newest": level.newest, "most": MOST_LINES}
-        look.lines = [(row[0], ServedTurn(*row[1:])) for row in self._run(LINES, given)]
-        for group in groups:
-            look.keys[group] = self._further_turns(group, level.after.get(group.type, ""))
-            look.places += self._jobs(PLACES, group, most=most)
-            due_at, job_id = level.further.get(group.type, ("", ""))
-            found = self._jobs(FURTHER, group, due_at=due_at, id=job_id, most=SLICE)
-            look.further[group] = [((one.scheduled_at, one.id), key, one) for key, one in found]
+        with self._session.driver() as driver:
+            lines = driver.execute(LINES, of_level | {"newest": level.newest, "most": MOST_LINES})
+            look.lines = [(row[0], ServedTurn(*row[1:])) for row in lines]
+            for group in groups:
+                given = {**group._asdict(), "now": now, "most": most, "after": level.after.get(group.type, "")}
+                look.keys[group] = _further_turns(driver, given)
+                look.places += _jobs(driver, PLACES, group, given)
+                due_at, job_id = level.further.get(group.type, ("", ""))
+                found = _jobs(driver, FURTHER, group, {**given, "due_at": due_at, "id": job_id, "most": SLICE})
+                look.further[group] = [((one.scheduled_at, one.id), key, one) for key, one in found]
         return look
 
-    def _further_turns(self, group: Group, after: str) -> list[tuple[str, Head | None]]:
-        found: list[tuple[str, Head | None]] = []
-        now = to_text(self._session.now())
-        statement = NEXT_TURN if after else FIRST_TURN
-        while len(found) < SLICE and (rows := self._run(statement, {**group._asdict(), "after": after})):
-            after, due_at, job_id = rows[0]
-            found.append((after, (due_at, job_id) if due_at <= now else None))
-            statement = NEXT_TURN
+    def first(self, groups: Sequence[Group], most: Mapping[str, int]) -> list[tuple[str | None, Candidate]]:
+        found: list[tuple[str | None, Candidate]] = []
+        with self._session.driver() as driver:
+            for group in groups:
+                given = {**group._asdict(), "now": to_text(self._session.now())}
+                for key, count in most.items():
+                    found += _jobs(driver, FIRST_OF_TURN, group, {**given, "key": key, "most": count})
         return found
 
-    def first(self, groups: Sequence[Group], most: Mapping[str, int]) -> list[tuple[str | None, Candidate]]:
-        return [
-            job
-            for group in groups
-            for key, count in most.items()
-            for job in self._jobs(FIRST_OF_TURN, group, key=key, most=count)
-        ]
-
-    def _jobs(self, statement: str, group: Group, **more: Any) -> list[tuple[str | None, Candidate]]:
-        rows = self._run(statement, {**group._asdict(), "now": to_text(self._session.now()), **more})
-        return [
-            (key, Candidate(group.priority, due_at, job_id, group.queue, group.type, keys))
-            for due_at, job_id, keys, key in rows
-        ]
-
     def keys_of(self, ids: Collection[str]) -> dict[str, str | None]:
-        return {row[0]: row[1] for one in ids for row in self._run(KEY_OF, (one,))}
-
-    def _run(self, statement: str, given: Any) -> list[tuple[Any, ...]]:
         with self._session.driver() as driver:
-            return driver.execute(statement, given).fetchall()
+            return {row[0]: row[1] for one in ids for row in driver.execute(KEY_OF, (one,))}
 
     def add(self, lines: Sequence[ServedTurn]) -> None:
         now = to_text(self._session.now())
@@ -102,5 +89,25 @@ class SqliteFairClaims(FairClaims):
 
     def prune(self) -> None:
         now = self._session.now()
-        self._run(PRUNE.format("<"), (to_text(now - timedelta(seconds=KEPT)),))
-        self._run(PRUNE.format(">"), (to_text(now + timedelta(seconds=KEPT)),))
+        with self._session.driver() as driver:
+            driver.execute(PRUNE, (to_text(now - timedelta(seconds=KEPT)), to_text(now + timedelta(seconds=KEPT))))
+
+
+def _further_turns(driver: Connection, given: dict[str, Any]) -> list[tuple[str, Head | None]]:
+    """Go from turn to turn, and return each with its first job, if that is due."""
+    found: list[tuple[str, Head | None]] = []
+    statement, after = NEXT_TURN if given["after"] else FIRST_TURN, given["after"]
+    while len(found) < SLICE and (row := driver.execute(statement, {**given, "after": after}).fetchone()):
+        statement, after = NEXT_TURN, row[0]
+        found.append((after, row[1:] if row[1] <= given["now"] else None))
+    return found
+
+
+def _jobs(
+    driver: Connection, statement: str, group: Group, given: dict[str, Any]
+) -> list[tuple[str | None, Candidate]]:
+    rows = driver.execute(statement, given).fetchall()
+    return [
+        (key, Candidate(group.priority, due_at, job_id, group.queue, group.type, keys))
+        for due_at, job_id, keys, key in rows
+    ]
