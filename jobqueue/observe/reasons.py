@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
+from jobqueue.observe import turns
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import JobRecord, LimitUse, PauseRecord, Scope, TurnPlace, WorkerRecord
@@ -295,24 +296,8 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
 
 def _turns(scene: Scene, wording: Wording) -> list[Reason]:
     """Say how many turns of its fair queue are due before its own."""
-    place = scene.turn
-    if place is None or not (place.turns or place.jobs):
-        return []
-    text = ngettext(
-        "Its queue takes turns by %(field)s: %(count)s other is due before %(key)s%(behind)s.",
-        "Its queue takes turns by %(field)s: %(count)s others are due before %(key)s%(behind)s.",
-        place.turns,
-    )
-    behind = ngettext(
-        ", which has %(count)s due job before this one", ", which has %(count)s due jobs before this one", place.jobs
-    ) % {"count": wording.number(place.jobs)}
-    about = {"field": place.field, "key": place.key or gettext("the jobs without a value")}
-    return [
-        Reason(
-            "behind_turns",
-            text % {**about, "count": wording.number(place.turns), "behind": behind if place.jobs else ""},
-        )
-    ]
+    text = turns.sentence(scene.turn, wording) if scene.turn is not None else ""
+    return [Reason("behind_turns", text)] if text else []
 
 
 def _behind(scene: Scene, wording: Wording) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext, ngettext
+
 from jobqueue import queues
 from jobqueue.backends.base import Backend
+from jobqueue.observe.wording import Wording
 from jobqueue.records import JobRecord, TurnPlace, TurnShare
 from jobqueue.states import JobStatus
 
@@ -20,3 +23,23 @@ def shares(backend: Backend, queue: str, most: int = 20) -> list[TurnShare] | No
     """Return who has which share of a queue, or ``None`` if it isn't fair."""
     options = queues.options_of(queue)
     return None if options.fair is None else backend.turns.shares(queue, options, most)
+
+
+def sentence(place: TurnPlace, wording: Wording) -> str:
+    """Say how many turns are due before that of a job, or nothing if it is the next one."""
+    if not place.turns and not place.jobs:
+        return ""
+    behind = ngettext(
+        ", which has %(count)s due job before this one", ", which has %(count)s due jobs before this one", place.jobs
+    ) % {"count": wording.number(place.jobs)}
+    text = ngettext(
+        "Its queue takes turns by %(field)s: %(count)s other is due before %(key)s%(behind)s.",
+        "Its queue takes turns by %(field)s: %(count)s others are due before %(key)s%(behind)s.",
+        place.turns,
+    )
+    return text % {
+        "field": place.field,
+        "count": wording.number(place.turns),
+        "key": place.key or gettext("the jobs without a value"),
+        "behind": behind if place.jobs else "",
+    }

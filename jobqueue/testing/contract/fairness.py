@@ -27,7 +27,7 @@ from jobqueue.testing.contract.limiting import at_once, rate
 def fair(limit: int = 1, weights: dict[str, float] | None = None, *limits: Limit, **values: Any) -> ClaimRequest:
     """Return a request of a worker for which the queue ``default`` is fair."""
     options = {"default": QueueOptions(fair="tenant", weights=weights or {})}
-    return request(limit, limits=limits, queue_options=options, entries=("default",), **values)
+    return request(limit, limits=limits, **{"queue_options": options, "entries": ("default",), **values})
 
 
 def jobs(backend: Backend, keys: str, **values: Any) -> list[str]:

@@ -9,6 +9,8 @@ _OF_GROUP = "status = 'queued' AND queue = g.queue AND type = g.type AND priorit
 _DUE = "extract(epoch FROM scheduled_at)::float8"
 _IN_TURN = "ORDER BY queue, type, priority, fair_key, scheduled_at, id"
 _FIRST = "ORDER BY scheduled_at, id LIMIT"
+# More than any number of a line. Rows are compared, so that no planner walks along the primary key.
+_LAST = 2**63 - 1
 # The lines that claims stored; a skip-scan to further turns over job_queue_ready_turn (queue, type, priority, fair_key,
 # scheduled_at, id); and the first jobs of all turns over job_queue_ready_type, with some that are further behind.
 LOOK = f"""
@@ -25,8 +27,9 @@ WITH RECURSIVE turns AS (
          WHERE {_OF_GROUP} AND fair_key IS NOT NULL AND fair_key > g.fair_key {_IN_TURN} LIMIT 1) AS t
      WHERE g.n < %(slice)s)
 (SELECT 'line', id::text, key, count::float8, finish, clock, NULL FROM job_queue_turn
-  WHERE queue = %(queue)s AND priority = %(priority)s AND id >= %(newest)s
-  ORDER BY queue DESC, priority DESC, id DESC LIMIT %(lines)s)
+  WHERE (queue, priority, id) >= (%(queue)s, %(priority)s, %(newest)s)
+    AND (queue, priority, id) <= (%(queue)s, %(priority)s, {_LAST})
+  ORDER BY queue DESC, priority DESC, job_queue_turn.id DESC LIMIT %(lines)s)
 UNION ALL
 SELECT 'turn', type, fair_key, n, {_DUE}, (scheduled_at <= @now)::integer, id FROM turns
 UNION ALL
