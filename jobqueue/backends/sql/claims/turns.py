@@ -217,7 +217,7 @@ class _Reader:
         self._found = FairLevel(level.times)
         self._asked: dict[str, int] = {}
         self._done: set[str] = set()
-        self._is_limited = any(allowances.accounts(*group[:2], "") for group in groups)
+        self._is_limited = allowances.may_gate(groups)
         self.is_enough = False
 
     def read(self, chosen: Chosen) -> FairLevel:

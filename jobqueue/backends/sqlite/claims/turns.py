@@ -58,7 +58,8 @@ class SqliteFairClaims(FairClaims):
         look, now = Look(), to_text(self._session.now())
         of_level = {"queue": groups[0].queue, "priority": groups[0].priority}
         with self._session.driver() as driver:
-            lines = driver.execute(LINES, of_level | {"newest": level.newest, "most": MOST_LINES})
+            with self._session.any_text():  # another program's
+                lines = driver.execute(LINES, of_level | {"newest": level.newest, "most": MOST_LINES}).fetchall()
             look.lines = [(row[0], ServedTurn(*row[1:])) for row in lines]
             for group in groups:
                 given = {**group._asdict(), "now": now, "most": most, "after": level.after.get(group.type, "")}
