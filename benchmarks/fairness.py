@@ -74,7 +74,7 @@ def _price(site: Site) -> Figure:
         raw=timing.milliseconds(bare),
         share=share,
         goal=f"≥ {LEAST_SHARE:.0%} of the speed without turns",
-        reached=share >= LEAST_SHARE,
+        reached=share is not None and share >= LEAST_SHARE,
     )
 
 

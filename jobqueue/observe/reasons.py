@@ -101,9 +101,10 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
                 *_pauses(scene, wording),
                 *_too_early(scene, wording),
                 *_limits(scene, wording),
+                *_turns(scene, wording),
                 *_nobody(scene, wording),
             ]
-            return found or [_its_turn(scene, wording), *_turns(scene, wording)]
+            return found or [_its_turn(scene, wording)]
 
 
 def _running(scene: Scene, wording: Wording) -> Reason:
@@ -289,8 +290,6 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
         return Reason("slots_busy", text % {"slots": slots, "behind": behind})
     if scene.ahead and scene.turn is None:
         return Reason("behind_others", gettext("It is due%(behind)s.") % {"behind": behind})
-    if scene.turn is not None and (scene.turn.turns or scene.turn.jobs):
-        return Reason("behind_others", gettext("It is due, and waits for its turn."))
     return Reason("next", gettext("It is due, and the next free slot takes it."))
 
 
@@ -302,7 +301,7 @@ def _turns(scene: Scene, wording: Wording) -> list[Reason]:
 
 def _behind(scene: Scene, wording: Wording) -> str:
     """Write how many jobs come first, as the end of a sentence."""
-    if not scene.ahead or scene.turn is not None:  # in a fair queue, its turn counts
+    if not scene.ahead or scene.turn is not None:  # in a fair queue, only turns come first
         return ""
     if scene.ahead >= scene.cap:
         text = gettext(", behind %(count)s or more due jobs that come first")

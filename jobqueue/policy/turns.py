@@ -49,9 +49,11 @@ class VirtualTimes:
 
     def in_line(self, firsts: Mapping[str, Head], most: int) -> list[tuple[float, float, Head, str]]:
         """Return the first of these turns in order, with their first jobs, as a heap."""
-        clock, finish_of = self.clock, self._finishes.get
-        finishes = ((finish_of(key, -math.inf), first, key) for key, first in firsts.items())
-        line = [(max(clock, finish), finish, first, key) for finish, first, key in finishes]
+        clock, never, finish_of = self.clock, -math.inf, self._finishes.get
+        line = [
+            (finish if (finish := finish_of(key, never)) > clock else clock, finish, first, key)
+            for key, first in firsts.items()
+        ]
         return nsmallest(most, line) if len(line) > most else sorted(line)
 
     def lines(self, queue: str, priority: int, counts: Mapping[str, int]) -> list[ServedTurn]:

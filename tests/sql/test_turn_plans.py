@@ -96,7 +96,7 @@ def _explained(alias, text, settings):
 @pytest.mark.parametrize(
     ("name", "index"),
     [
-        ("LINES", "job_queue_turn_order"),
+        ("LINES", "SEARCH job_queue_turn USING"),
         ("FIRST_TURN", "job_queue_ready_turn"),
         ("NEXT_TURN", "job_queue_ready_turn"),
         ("FIRST_OF_TURN", "job_queue_ready_turn"),

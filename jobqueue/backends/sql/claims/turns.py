@@ -240,6 +240,8 @@ class _Reader:
 
     def _heads(self) -> dict[str, Head]:
         """Return the turns that may have more jobs than were read: not those that the last claims passed over."""
+        if not (self._done or self._level.passed):
+            return self._level.keys
         left = {key: head for key, head in self._level.keys.items() if key not in self._done}
         return {key: head for key, head in left.items() if key not in self._level.passed} or left
 

@@ -8,8 +8,7 @@ _IN_LINE = "ORDER BY queue, type, priority, scheduled_at, id LIMIT"
 # A skip-scan over job_queue_ready_type. One queue hardly ever has more types.
 TYPES = """
 WITH RECURSIVE types(type, n) AS (
-    SELECT * FROM (SELECT type, 1 FROM job_queue WHERE status = 'queued' AND queue = %(queue)s
-                    ORDER BY queue, type LIMIT 1) AS f
+    SELECT (SELECT type FROM job_queue WHERE status = 'queued' AND queue = %(queue)s ORDER BY queue, type LIMIT 1), 1
     UNION ALL
     SELECT (SELECT type FROM job_queue WHERE status = 'queued' AND queue = %(queue)s AND type > types.type
              ORDER BY queue, type LIMIT 1), n + 1 FROM types WHERE type IS NOT NULL AND n < 50)
@@ -22,8 +21,8 @@ _FIRST_OF_TURN = f"""
 """
 TURNS = f"""
 WITH RECURSIVE turns(fair_key, n) AS (
-    SELECT * FROM (SELECT fair_key, 1 FROM job_queue
-                    WHERE {_OF_GROUP} AND fair_key IS NOT NULL AND fair_key >= %(after)s {_IN_TURN} 1) AS f
+    SELECT (SELECT fair_key FROM job_queue
+             WHERE {_OF_GROUP} AND fair_key IS NOT NULL AND fair_key >= %(after)s {_IN_TURN} 1), 1
     UNION ALL
     SELECT (SELECT j.fair_key FROM job_queue AS j
              WHERE {_OF_GROUP} AND j.fair_key IS NOT NULL AND j.fair_key > turns.fair_key
