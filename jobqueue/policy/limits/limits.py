@@ -149,10 +149,6 @@ class Allowances:
         made._used, made._frees_in, made._accounts = dict(self._used), self._frees_in, self._accounts
         return made
 
-    def may_gate(self, kinds: Iterable[tuple[str, str, Any]]) -> bool:
-        """Return whether any of these queues and types, each with anything else, has limits."""
-        return any(self._book.of(queue, job_type) for queue, job_type, _ in kinds)
-
     def accounts(self, queue: str, job_type: str, keys: str | None) -> list[tuple[Limit, Account]]:
         """Return the limits that apply to a job, each with the value of its key. Without a value, none applies."""
         found = self._accounts.get((queue, job_type, keys))

@@ -148,6 +148,7 @@ class FairClaims(ABC):
                 break
             level = self._level(queue, priority, book)
             reader = _Reader(self, level, list(several), allowances, most, set(left_out), counted)
+            reader.is_limited = any(book.of(*group[:2]) for group in reader.groups)
             found[queue, priority] = reader.read(chosen)
             if reader.is_enough:
                 enough = priority
@@ -212,12 +213,12 @@ class _Reader:
         left_out: set[str],
         counted: Callable[[Sequence[Candidate]], None],
     ) -> None:
-        self._claims, self._level, self._groups = claims, level, groups
+        self._claims, self._level, self.groups = claims, level, groups
         self._allowances, self._most, self._left_out, self._counted = allowances, most, left_out, counted
         self._found = FairLevel(level.times)
         self._asked: dict[str, int] = {}
         self._done: set[str] = set()
-        self._is_limited = allowances.may_gate(groups)
+        self.is_limited = True
         self.is_enough = False
 
     def read(self, chosen: Chosen) -> FairLevel:
@@ -248,7 +249,7 @@ class _Reader:
     def _start(self) -> None:
         """Read what claims have stored, and which turns there are."""
         level = self._level
-        look = self._claims.look(self._groups, level, self._most + len(self._left_out))
+        look = self._claims.look(self.groups, level, self._most + len(self._left_out))
         if look.lines or not level.newest:
             level.times.recall(line for _number, line in sorted(look.lines))
             level.newest = max((number for number, _line in look.lines), default=0)
@@ -284,7 +285,7 @@ class _Reader:
         if not shares:
             return False
         asked = {key: min(self._asked.get(key, 0) + count, MOST_OF_TURN) for key, count in shares.items()}
-        found = self._claims.first(self._groups, {key: count + len(self._left_out) for key, count in asked.items()})
+        found = self._claims.first(self.groups, {key: count + len(self._left_out) for key, count in asked.items()})
         numbers = Counter(key for key, _one in found)
         self._add(found)
         for key, count in asked.items():
@@ -295,7 +296,7 @@ class _Reader:
             else:
                 self._level.keys.pop(key, None)
         self._asked |= asked
-        return not (self._is_limited or self._left_out or self._done) and sum(asked.values()) >= self._most
+        return not (self.is_limited or self._left_out or self._done) and sum(asked.values()) >= self._most
 
     def _add(self, jobs: Sequence[tuple[str | None, Candidate]]) -> None:
         ours = [(key, one) for key, one in jobs if one.id not in self._left_out]
