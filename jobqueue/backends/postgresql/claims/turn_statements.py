@@ -41,7 +41,7 @@ SELECT 'further', g.type, c.* FROM {_GROUPS} CROSS JOIN LATERAL (
     SELECT fair_key, {_DUE}, NULL::float8, NULL::float8,
            json_build_array(id, concurrency_key, scheduled_at::text)::text FROM job_queue
      WHERE {_OF_GROUP} AND scheduled_at <= @now AND (scheduled_at, id) > (g.due_at::timestamptz, g.id)
-     {_FIRST} %(slice)s) AS c
+     {_FIRST} %(further)s) AS c
 """
 FIRST_OF_TURNS = f"""
 SELECT g.type, c.* FROM json_to_recordset(%(turns)s::json) AS g(queue text, type text, priority smallint, key text,

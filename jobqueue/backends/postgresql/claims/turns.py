@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from jobqueue.backends.postgresql.claims import turn_statements as statements
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.claims.crowd import Group
-from jobqueue.backends.sql.claims.turns import KEPT, MOST_LINES, SLICE, FairClaims, Level, Look
+from jobqueue.backends.sql.claims.turns import FURTHER, KEPT, MOST_LINES, SLICE, FairClaims, Level, Look
 from jobqueue.policy.limits.limits import Candidate
 from jobqueue.policy.turns import Head
 from jobqueue.records.turn import ServedTurn
@@ -39,10 +39,11 @@ class PostgresFairClaims(FairClaims):
             "newest": level.newest,
             "lines": MOST_LINES,
             "slice": SLICE,
+            "further": FURTHER if level.goes_further else 0,
             "most": most,
         }
         numbered: dict[Group, list[tuple[float, str, Head | None]]] = {group: [] for group in groups}
-        look = Look(further={group: [] for group in groups})
+        look = Look(further={group: [] for group in groups if level.goes_further})
         for what, name, key, number, finish, clock, row in self._session.run_planned(statements.LOOK, given):
             if what == "line":
                 look.lines.append((int(name), ServedTurn(queue, priority, key, int(number), finish, clock)))

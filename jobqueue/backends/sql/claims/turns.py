@@ -19,8 +19,10 @@ from jobqueue.policy.turns import NO_VALUE, Head, VirtualTimes, in_turns, missin
 from jobqueue.records import Claim
 from jobqueue.records.turn import ServedTurn
 
-#: How many further turns a claim finds, and among how many jobs it looks for some without a stored value.
+#: How many further turns a claim finds.
 SLICE = 32
+#: Among how many jobs each fourth claim looks for some without a stored value.
+FURTHER, _FURTHER_EVERY = 128, 4
 #: The most queues and priorities, and the most jobs of a turn, that a claim reads.
 MOST_LEVELS, MOST_OF_TURN = 16, 256
 #: How much further each read of a claim goes, if the jobs of the last one are not enough.
@@ -68,6 +70,12 @@ class Level:
     #: Where the next slices begin, by type.
     after: dict[str, str] = field(default_factory=dict)
     further: dict[str, Place] = field(default_factory=dict)
+    looks: int = 0
+
+    @property
+    def goes_further(self) -> bool:
+        """Return whether a claim looks for jobs without a stored value behind the first ones."""
+        return self.looks % _FURTHER_EVERY == 0
 
 
 @dataclass
@@ -250,6 +258,7 @@ class _Reader:
         """Read what claims have stored, and which turns there are."""
         level = self._level
         look = self._claims.look(self.groups, level, self._most + len(self._left_out))
+        level.looks += 1
         if look.lines or not level.newest:
             level.times.recall(line for _number, line in sorted(look.lines))
             level.newest = max((number for number, _line in look.lines), default=0)
@@ -271,7 +280,7 @@ class _Reader:
         self._add(without)
         if any(self._allowances.left(one.queue, one.type, one.keys, 1) for _key, one in without):
             return  # the next claim finds them again, unless they start
-        if len(rows) >= SLICE:
+        if len(rows) >= FURTHER:
             self._level.further[group.type] = rows[-1][0]
         else:
             self._level.further.pop(group.type, None)
@@ -300,7 +309,8 @@ class _Reader:
 
     def _add(self, jobs: Sequence[tuple[str | None, Candidate]]) -> None:
         ours = [(key, one) for key, one in jobs if one.id not in self._left_out]
-        self._counted([one for _key, one in ours])
+        if self.is_limited:
+            self._counted([one for _key, one in ours])
         self._found.add(ours)
         for key, one in ours:
             self._found_turn(key or NO_VALUE, (one.scheduled_at, one.id))

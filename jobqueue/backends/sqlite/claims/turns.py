@@ -8,7 +8,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from jobqueue.backends.sql.claims.crowd import Group
-from jobqueue.backends.sql.claims.turns import KEPT, MOST_LINES, SLICE, FairClaims, Level, Look
+from jobqueue.backends.sql.claims.turns import FURTHER, KEPT, MOST_LINES, SLICE, FairClaims, Level, Look
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import to_text
 from jobqueue.policy.limits.limits import Candidate
@@ -34,7 +34,7 @@ FIRST_OF_TURN = (
 )
 # Over job_queue_ready_type.
 PLACES = f"SELECT {_COLUMNS} {_OF_GROUP} AND scheduled_at <= :now ORDER BY scheduled_at, id LIMIT :most"
-FURTHER = (
+FURTHER_JOBS = (
     f"SELECT {_COLUMNS} {_OF_GROUP} AND scheduled_at <= :now AND (scheduled_at, id) > (:due_at, :id) "
     "ORDER BY scheduled_at, id LIMIT :most"
 )
@@ -65,9 +65,11 @@ class SqliteFairClaims(FairClaims):
                 given = {**group._asdict(), "now": now, "most": most, "after": level.after.get(group.type, "")}
                 look.keys[group] = _further_turns(driver, given)
                 look.places += _jobs(driver, PLACES, group, given)
-                due_at, job_id = level.further.get(group.type, ("", ""))
-                found = _jobs(driver, FURTHER, group, {**given, "due_at": due_at, "id": job_id, "most": SLICE})
-                look.further[group] = [((one.scheduled_at, one.id), key, one) for key, one in found]
+                if level.goes_further:
+                    due_at, job_id = level.further.get(group.type, ("", ""))
+                    given |= {"due_at": due_at, "id": job_id, "most": FURTHER}
+                    found = _jobs(driver, FURTHER_JOBS, group, given)
+                    look.further[group] = [((one.scheduled_at, one.id), key, one) for key, one in found]
         return look
 
     def first(self, groups: Sequence[Group], most: Mapping[str, int]) -> list[tuple[str | None, Candidate]]:
