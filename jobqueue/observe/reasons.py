@@ -101,7 +101,7 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
                 *_pauses(scene, wording),
                 *_too_early(scene, wording),
                 *_limits(scene, wording),
-                *_turns(scene, wording),
+                *(Reason("behind_turns", text) for text in turns.sentences(scene.turn, wording)),
                 *_nobody(scene, wording),
             ]
             return found or [_its_turn(scene, wording)]
@@ -291,12 +291,6 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
     if scene.ahead and scene.turn is None:
         return Reason("behind_others", gettext("It is due%(behind)s.") % {"behind": behind})
     return Reason("next", gettext("It is due, and the next free slot takes it."))
-
-
-def _turns(scene: Scene, wording: Wording) -> list[Reason]:
-    """Say how many turns of its fair queue are due before its own."""
-    text = turns.sentence(scene.turn, wording) if scene.turn is not None else ""
-    return [Reason("behind_turns", text)] if text else []
 
 
 def _behind(scene: Scene, wording: Wording) -> str:

@@ -25,10 +25,10 @@ def shares(backend: Backend, queue: str, most: int = 20) -> list[TurnShare] | No
     return None if options.fair is None else backend.turns.shares(queue, options, most)
 
 
-def sentence(place: TurnPlace, wording: Wording) -> str:
-    """Say how many turns are due before that of a job, or nothing if it is the next one."""
-    if not place.turns and not place.jobs:
-        return ""
+def sentences(place: TurnPlace | None, wording: Wording) -> list[str]:
+    """Say how many turns are due before that of a job, unless it is the next one."""
+    if place is None or not (place.turns or place.jobs):
+        return []
     behind = ngettext(
         ", which has %(count)s due job before this one", ", which has %(count)s due jobs before this one", place.jobs
     ) % {"count": wording.number(place.jobs)}
@@ -37,9 +37,6 @@ def sentence(place: TurnPlace, wording: Wording) -> str:
         "Its queue takes turns by %(field)s: %(count)s others are due before %(key)s%(behind)s.",
         place.turns,
     )
-    return text % {
-        "field": place.field,
-        "count": wording.number(place.turns),
-        "key": place.key or gettext("the jobs without a value"),
-        "behind": behind if place.jobs else "",
-    }
+    about = {"field": place.field, "key": place.key or gettext("the jobs without a value")}
+    about |= {"count": wording.number(place.turns), "behind": behind if place.jobs else ""}
+    return [text % about]
