@@ -58,13 +58,15 @@ def retry_edited(job_id: str, payload: object, seen: datetime | None = None) -> 
     if not kind.editable:
         raise NotEditable(found.type)
     edited = kind.payload.dump_edited(payload)
-    return _woken(backend.operator.retry_edited(job_id, edited, kind.payload.version, seen, _keys(kind, found, edited)))
+    draft = _keyed(kind, found, edited)
+    keys = (draft.concurrency_key, draft.fair_key)
+    return _woken(backend.operator.retry_edited(job_id, edited, kind.payload.version, seen, *keys))
 
 
-def _keys(kind: JobType, job: JobRecord, payload: str) -> str | None:
-    """Return the keys of a job's limits with another payload."""
+def _keyed(kind: JobType, job: JobRecord, payload: str) -> Draft:
+    """Return a draft with the keys that a job has with another payload."""
     draft = Draft(id=job.id, type=kind.name, payload=payload, payload_version=kind.payload.version, queue=job.queue)
-    return with_keys(kind, replace(draft, tenant=job.tenant, workspace=job.workspace)).concurrency_key
+    return with_keys(kind, replace(draft, tenant=job.tenant, workspace=job.workspace))
 
 
 def amend(ids: Iterable[str], amendment: Amendment, told: Told | None = None) -> Handled:

@@ -39,6 +39,7 @@ from jobqueue.models import (
     Start,
     StoredLimit,
     Throttle,
+    Turn,
     Worker,
 )
 from jobqueue.testing import VirtualClock
@@ -48,7 +49,7 @@ from tests.worker.harness import until
 
 TABLES = (
     *(Attempt, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
-    *(Start, StoredLimit, Throttle, Worker),
+    *(Start, StoredLimit, Throttle, Turn, Worker),
 )
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.

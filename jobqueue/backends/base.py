@@ -25,6 +25,7 @@ from jobqueue.backends.ports import (
     Retention,
     Schedules,
     StorageReader,
+    Turns,
     WorkerRegistry,
 )
 from jobqueue.backends.wake import Listener
@@ -81,6 +82,7 @@ class Backend(ABC):
     gauges: Gauges = Gauges()
     limits: Limits
     lanes: Lanes
+    turns: Turns
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

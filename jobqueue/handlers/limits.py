@@ -46,8 +46,14 @@ def fields_of(form: Any) -> list[str] | None:
 
 
 def with_keys(kind: JobType, draft: Draft) -> Draft:
-    """Return a draft with the values of the keys of its limits. What a key function raises goes to the caller."""
-    limits = [*kind.limits, *queues.options_of(draft.queue).limits]
+    """Return a draft with the values of the keys of its limits, and of its fair queue.
+
+    What a key function raises goes to the caller.
+    """
+    options = queues.options_of(draft.queue)
+    if options.fair:
+        draft = replace(draft, fair_key=_fair_key(options.fair, kind, draft))
+    limits = [*kind.limits, *options.limits]
     keyed = {one.key_name: one.key for one in limits if one.key}
     if not keyed:
         return draft
@@ -65,6 +71,16 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
             f"with their names, got {len(text)}",
         )
     return replace(draft, concurrency_key=text)
+
+
+def _fair_key(field: str, kind: JobType, draft: Draft) -> str:
+    """Return the value by which a fair queue takes turns. Jobs without a value have a turn of their own."""
+    text = text_of(field, value_of(field, kind, draft), "a fair queue") or ""
+    if len(text) > KEY_LENGTH:
+        raise InvalidOption(
+            field, f"is the key of a fair queue, and must have at most {KEY_LENGTH} characters, got {len(text)}"
+        )
+    return text
 
 
 def value_of(key: Any, kind: JobType, draft: Draft) -> object:

@@ -97,7 +97,7 @@ class JobType:
             for payload in payloads
         ]
         of_queue = queues.options_of(options.queue)
-        if self.limits or of_queue.limits:
+        if self.limits or of_queue.has_keys:
             drafts = [with_keys(self, draft) for draft in drafts]
         if of_queue.ordered or options.parallel is not None:
             drafts = [with_lane(self, draft, options.parallel) for draft in drafts]

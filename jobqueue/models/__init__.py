@@ -15,6 +15,7 @@ from jobqueue.models.relay import Relay
 from jobqueue.models.saved_search import SavedSearch
 from jobqueue.models.schedule import Schedule
 from jobqueue.models.throttle import Throttle
+from jobqueue.models.turn import Turn
 from jobqueue.models.worker import Worker
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "Start",
     "StoredLimit",
     "Throttle",
+    "Turn",
     "Worker",
 ]

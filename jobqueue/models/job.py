@@ -82,6 +82,9 @@ class Job(models.Model):
     workspace = NameField(_("workspace"), max_length=100, null=True)
     parallel = FlagField(_("parallel"), db_default=True)
     concurrency_key = NameField(_("concurrency key"), max_length=255, null=True)
+    fair_key = NameField(
+        _("fair key"), max_length=255, null=True, help_text=_("The value by which a fair queue takes turns.")
+    )
     parent_id = NameField(_("parent"), max_length=64, null=True)
     schedule_id = NameField(_("schedule"), max_length=64, null=True)
     slot_at = MomentField(_("slot time"), null=True)
@@ -189,6 +192,12 @@ class Job(models.Model):
                 fields=["queue", "lane", "lane_position", "id"],
                 condition=Q(status=JobStatus.DEAD_LETTER.value) & _IN_LANE,
                 name="job_queue_lane_dead",
+            ),
+            # For claims from fair queues: a scan from turn to turn, and the first jobs of each.
+            models.Index(
+                fields=["queue", "type", "priority", "fair_key", "scheduled_at", "id"],
+                condition=_QUEUED & Q(fair_key__isnull=False),
+                name="job_queue_ready_turn",
             ),
             models.Index(
                 fields=["lease_until"], condition=Q(status=JobStatus.IN_PROGRESS.value), name="job_queue_leased"

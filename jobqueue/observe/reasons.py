@@ -11,10 +11,11 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue import durations
 from jobqueue.handlers.ambient import MAX_WAIT
+from jobqueue.observe import turns
 from jobqueue.observe.lane_reasons import lane_reason
 from jobqueue.observe.wording import Wording
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import JobRecord, LaneHold, LimitUse, PauseRecord, Scope, WorkerRecord
+from jobqueue.records import JobRecord, LaneHold, LimitUse, PauseRecord, Scope, TurnPlace, WorkerRecord
 from jobqueue.states import JobStatus
 
 CAP = 10_000
@@ -74,6 +75,7 @@ class Scene:
     relays_to: str | None = None
     used_up: Sequence[LimitUse] = ()
     lane: LaneHold | None = None
+    turn: TurnPlace | None = None
 
     @property
     def alive(self) -> list[WorkerRecord]:
@@ -102,6 +104,7 @@ def reasons(scene: Scene, wording: Wording) -> list[Reason]:
                 *_too_early(scene, wording),
                 *_lane(scene, wording),
                 *_limits(scene, wording),
+                *(Reason("behind_turns", text) for text in turns.sentences(scene.turn, wording)),
                 *_nobody(scene, wording),
             ]
             return found or [_its_turn(scene, wording)]
@@ -225,12 +228,9 @@ def _rate(use: LimitUse, wording: Wording) -> Reason:
         )
     else:
         text = gettext("The rate of %(number)s in %(per)s s of the %(scope)s %(name)s is used up")
-    wait = gettext("the next start is in %(wait)s s") % {"wait": f"{_seconds(use):.1f}"}
+    seconds = use.next_start.total_seconds() if use.next_start else 0.0
+    wait = gettext("the next start is in %(wait)s s") % {"wait": f"{seconds:.1f}"}
     return Reason("rate_used_up", f"{text % about}; {wait}.")
-
-
-def _seconds(use: LimitUse) -> float:
-    return use.next_start.total_seconds() if use.next_start else 0.0
 
 
 def _target(use: LimitUse) -> dict[str, str]:
@@ -294,14 +294,14 @@ def _its_turn(scene: Scene, wording: Wording) -> Reason:
             slots,
         )
         return Reason("slots_busy", text % {"slots": slots, "behind": behind})
-    if scene.ahead:
+    if scene.ahead and scene.turn is None:
         return Reason("behind_others", gettext("It is due%(behind)s.") % {"behind": behind})
     return Reason("next", gettext("It is due, and the next free slot takes it."))
 
 
 def _behind(scene: Scene, wording: Wording) -> str:
     """Write how many jobs come first, as the end of a sentence."""
-    if not scene.ahead:
+    if not scene.ahead or scene.turn is not None:  # in a fair queue, only turns come first
         return ""
     if scene.ahead >= scene.cap:
         text = gettext(", behind %(count)s or more due jobs that come first")

@@ -16,6 +16,8 @@ _ANY = "*"
 _NAME = re.compile(r"[\w.:/@*-]{1,100}")
 #: As the name of a field of a payload.
 _KEY = re.compile(r"[^\W\d]\w{0,99}")
+#: The weights of the lightest and the heaviest turns.
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1_000
 
 
 class Option(NamedTuple):
@@ -52,6 +54,15 @@ OPTIONS: dict[str, Option] = {
         "True, or the name of the payload's field whose values each have a lane, or 'tenant'",
     ),
     "strict": Option(lambda value: type(value) is bool, "True or False"),
+    "fair": Option(
+        lambda value: value is None or (isinstance(value, str) and bool(_KEY.fullmatch(value))),
+        "the name of the payload's field whose values take turns, or 'tenant'",
+    ),
+    "weights": Option(
+        lambda value: isinstance(value, Mapping) and all(map(_is_weight, value.items())),
+        f"a dict of values and numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:,}",
+        lambda value: {str(key): float(weight) for key, weight in value.items()},
+    ),
     "limits": Option(lambda value: not _fault_of_limits(value), "a list of Concurrency and Rate", tuple),
 }
 
@@ -73,6 +84,13 @@ def entry_of(queue: str, names: Collection[str]) -> str | None:
         return queue
     matching = [name for name in names if _ANY in name and _matches(name, queue)]
     return max(matching, key=lambda name: len(name) - name.count(_ANY)) if matching else None
+
+
+def _is_weight(item: tuple[object, object]) -> bool:
+    """Return whether a value of a fair queue's field has a valid weight."""
+    key, weight = item
+    is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    return isinstance(key, (str, int)) and is_number and LEAST_WEIGHT <= weight <= MOST_WEIGHT  # type: ignore[operator]
 
 
 def _fault_of_limits(given: object) -> str:
@@ -125,6 +143,9 @@ def _of_entry(place: str, name: object, entry: object) -> Iterator[Mistake]:
     if entry.get("ordered") and entry.get("fair"):
         sentence = f"{there} has 'ordered' and 'fair', which contradict each other: a lane has one order."
         yield Mistake(sentence, "Leave out one of them, or use two queues.")
+    if "weights" in entry and not entry.get("fair"):
+        sentence = f"{there} has 'weights', but no 'fair': its jobs take no turns."
+        yield Mistake(sentence, "Add 'fair', or leave out 'weights'. Entries for several queues are not merged.")
     if entry.get("strict") and not entry.get("ordered"):
         sentence = f"{there} has 'strict', but no 'ordered': it has no lane that could wait."
         yield Mistake(sentence, "Add 'ordered', or leave out 'strict'. Entries for several queues are not merged.")
@@ -135,6 +156,9 @@ def _nearest(option: str, value: object) -> str:
         return f"The option {_fault_of_limits(value)}."
     if option == "when_full" and isinstance(value, str):
         return did_you_mean(value, map(str, WhenFull))
+    if option == "weights" and isinstance(value, Mapping):
+        wrong = next(item for item in value.items() if not _is_weight(item))
+        return f"The weight of {_shown(wrong[0])} is {_shown(wrong[1])}. The default is 1."
     return f"The default is {getattr(QueueOptions(), option)!r}."
 
 

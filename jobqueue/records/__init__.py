@@ -58,6 +58,7 @@ from jobqueue.records.metric import COUNTED_TO, MOST_GROUPS, Depth, Lengths, Met
 from jobqueue.records.outcome import Ending, Failure, Followed, Settled, Settlement
 from jobqueue.records.queue_options import QueueOptions, WhenFull
 from jobqueue.records.search import Ids, MatchCount, Matches, Step
+from jobqueue.records.turn import ServedTurn, TurnPlace, TurnShare
 from jobqueue.records.worker import Progress, WorkerRecord, WorkerRequest, WorkerState
 
 __all__ = [
@@ -124,6 +125,7 @@ __all__ = [
     "Refusal",
     "Scope",
     "SeenIn",
+    "ServedTurn",
     "Settled",
     "Settlement",
     "Share",
@@ -133,6 +135,8 @@ __all__ = [
     "Stretch",
     "Sweep",
     "Tally",
+    "TurnPlace",
+    "TurnShare",
     "WhenFull",
     "WorkerRecord",
     "WorkerRequest",

@@ -16,6 +16,7 @@ class Draft:
     the first is stored, and stands for the others for this long.
     ``concurrency_key`` has the values of the keys of its limits, by name, as JSON text.
     In an ordered queue, ``lane`` names its lane, and ``parallel`` says whether it may run beside others there.
+    ``fair_key`` is the value by which a fair queue takes turns.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Draft:
     parent_id: str | None = None
     context: str | None = None
     concurrency_key: str | None = None
+    fair_key: str | None = None
     debounce: timedelta | None = None
     max_wait: timedelta | None = None
     replace_payload: bool = False

@@ -136,6 +136,7 @@ class JobRecord:
     tenant: str | None = None
     workspace: str | None = None
     concurrency_key: str | None = None
+    fair_key: str | None = None
     parent_id: str | None = None
     lease_owner: str | None = None
     lease_until: datetime | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -28,6 +29,9 @@ class QueueOptions:
     ``ordered`` has the jobs run first in, first out: in one lane if it is true, or in a lane for each value of the
     payload's field that it names, or of the tenant. In a ``strict`` lane, the jobs wait also for an earlier one that
     is due later or is a dead letter.
+
+    ``fair`` has the values of a field of the payload, or of the tenant, take turns; ``weights`` gives some of them more
+    than one job in a turn.
     """
 
     capacity: int | None = None
@@ -36,8 +40,15 @@ class QueueOptions:
     limits: tuple[Any, ...] = ()
     ordered: bool | str = False
     strict: bool = False
+    fair: str | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def has_keys(self) -> bool:
+        """Return whether jobs of a queue are stored with values of fields of their payloads."""
+        return bool(self.limits or self.fair)
 
     @property
     def has_own_order(self) -> bool:
         """Return whether the jobs of a queue are not taken in the common order of claims."""
-        return bool(self.ordered)
+        return bool(self.ordered or self.fair)

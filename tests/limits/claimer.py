@@ -30,7 +30,7 @@ def run(given: dict) -> None:
     from jobqueue.backends import current
     from jobqueue.policy.leases import settle_overdue
     from jobqueue.policy.settling import completed
-    from jobqueue.records import ClaimRequest, Limit, LimitKind, Scope
+    from jobqueue.records import ClaimRequest, Limit, LimitKind, QueueOptions, Scope
 
     backend = current()
     backend.owns_session = True
@@ -38,11 +38,13 @@ def run(given: dict) -> None:
         Limit(Scope(one["scope"]), one["name"], LimitKind(one["kind"]), one["number"], one["per"], one["key"])
         for one in given["limits"]
     )
+    options = {"default": QueueOptions(fair="tenant")}
+    fair = {"queue_options": options, "entries": ("default",)} if given["fair"] else {}
     owner = f"host:{os.getpid()}"
     held, swept = [], 0.0
     while True:
         request = ClaimRequest(
-            limit=given["slots"] - len(held), types=frozenset({"resize"}), lease=LEASE, limits=limits
+            limit=given["slots"] - len(held), types=frozenset({"resize"}), lease=LEASE, limits=limits, **fair
         )
         done = held if given["hold"] == 0 else held[: len(held) // 2 + 1]
         for claim in done:

@@ -34,9 +34,9 @@ ROOT = Path(__file__).resolve().parents[2]
 class Claimers:
     """Processes that claim, and the ledger of what they ran."""
 
-    def __init__(self, alias, slots, hold, *limits):
+    def __init__(self, alias, slots, hold, *limits, fair=False):
         self._env = os.environ | {"COMMAND_SETTINGS": json.dumps(settings_of(alias))}
-        told = {"slots": slots, "hold": hold, "limits": [_told(one) for one in limits]}
+        told = {"slots": slots, "hold": hold, "limits": [_told(one) for one in limits], "fair": fair}
         self._words = [sys.executable, "-m", "tests.limits.claimer", json.dumps(told)]
         self.running, self.events, self.kills = [], [], 0
         self._readers = []

@@ -63,6 +63,7 @@ BESIDE = [
     "completed_by",
     "lane",
     "lane_position",
+    "fair_key",
 ]
 DEFAULTS = {
     "status": "queued",

@@ -46,7 +46,7 @@ def _text(column: str) -> AdminField:
 #: The fields of each line, by the column that decides whether the field is shown.
 ROWS: tuple[FieldRow, ...] = (
     {"id": _text("id"), "idempotency_key": _text("idempotency_key")},
-    {"unique_key": _text("unique_key"), "concurrency_key": _text("concurrency_key")},
+    {"unique_key": _text("unique_key"), "concurrency_key": _text("concurrency_key"), "fair_key": _text("fair_key")},
     {"priority": _plain("priority"), "exact_priority": _plain("exact_priority")},
     {"lane": _text("lane"), "lane_position": _plain("lane_position")},
     {"tenant": _plain("tenant"), "workspace": _plain("workspace")},

@@ -14,6 +14,7 @@ from jobqueue.admin.links import Links
 from jobqueue.backends import current
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
+from jobqueue.observe import turns
 from jobqueue.observe.lanes import hold_of
 from jobqueue.observe.limits import used_up
 from jobqueue.observe.reasons import ITS_TURN, Reason, Scene, reasons
@@ -27,7 +28,7 @@ AHEAD_COUNTED = 1_000
 _LOOKED_AT = (
     *("type", "queue", "priority", "scheduled_at", "attempts", "max_retries", "fence", "created_at", "updated_at"),
     *("lease_owner", "lease_until", "started_at", "completed_at", "cancel_requested_at", "end_reason"),
-    *("concurrency_key", "parallel", "lane", "lane_position"),
+    *("concurrency_key", "fair_key", "parallel", "lane", "lane_position"),
 )
 _NEED_A_WORKER = frozenset({"lease_expired", "no_worker", "queue_not_served", "type_not_served", "workers_stopping"})
 
@@ -66,6 +67,7 @@ def _scene(job: Job, now: datetime) -> Scene:
         cap=AHEAD_COUNTED,
         lane=hold_of(backend, record) if status is JobStatus.QUEUED else None,
         used_up=used_up(backend, record) if status is JobStatus.QUEUED else (),
+        turn=turns.place_of(backend, record),
     )
 
 

@@ -17,7 +17,10 @@ from jobqueue.admin.dashboard.charts import Chart, Series, areas
 from jobqueue.admin.dashboard.panels import WINDOW_LABELS
 from jobqueue.admin.dashboard.snapshot import Asked
 from jobqueue.admin.operations import lane_rows, queue_rows
+from jobqueue.backends import current
 from jobqueue.observe.metrics import Figures, figures
+from jobqueue.observe.turns import shares
+from jobqueue.records import TurnShare
 
 
 class QueuePage(NamedTuple):
@@ -56,14 +59,43 @@ class QueuePage(NamedTuple):
         queue = queue_rows.queue(of, self.seen, self.name)
         lanes = lane_rows.rows(self.name)
         types = [row for row in queue_rows.types(of, self.seen) if row.queue == self.name]
+        turns = shares(current(), self.name)
         return [
             live.part("queue", "queue_facts", {**shared, "row": queue}),
             *([live.part("lanes", "lane_table", {"rows": lanes})] if lanes else []),
+            *([] if turns is None else [live.part("turns", "turn_table", {"rows": _turn_rows(turns)})]),
             live.RenderedPart("waiting", areas(_chart(self.figures))),
             live.part(
                 "types", "queue_table", {**shared, "rows": types, "is_types": True, "label": gettext("Job types")}
             ),
         ]
+
+
+class TurnRow(NamedTuple):
+    """A value by which a fair queue takes turns."""
+
+    key: str
+    weight: str
+    waiting: str
+    running: str
+    served: str
+    share: str
+
+
+def _turn_rows(turns: Sequence[TurnShare]) -> list[TurnRow]:
+    """Write the shares of turns, of what was served in the last minute."""
+    served = sum(one.served for one in turns)
+    return [
+        TurnRow(
+            one.key,
+            f"{one.weight:g}",
+            f"{scales.number(one.waiting)}{'+' if one.is_capped else ''}",
+            scales.number(one.running),
+            scales.number(one.served),
+            f"{100 * one.served / served:.0f} %" if served else "",
+        )
+        for one in turns
+    ]
 
 
 def _chart(of: Figures) -> Chart:

@@ -68,6 +68,7 @@ class MemoryBackend(Backend):
         self.gauges = MemoryGauges(self._tables)
         self.limits: MemoryLimits = MemoryLimits(self._tables)
         self.lanes = self.limits.lanes
+        self.turns = self.limits.turns
         self._listeners: set[MemoryListener] = set()
 
     @property

@@ -89,6 +89,7 @@ class MemoryDrafts:
             parallel=draft.parallel is not False,
             lane=draft.lane,
             lane_position=None if draft.lane is None else self._tables.next_position(),
+            fair_key=draft.fair_key,
             parent_id=draft.parent_id,
             expires_at=draft.expires_at,
             timeout=draft.timeout,

@@ -15,13 +15,14 @@ from typing import Any
 from jobqueue.clock import SYSTEM, Clock
 from jobqueue.records import Draft, JobRecord, PauseRecord, Scope, StoredLimit
 from jobqueue.records.schedule import ScheduleRecord
+from jobqueue.records.turn import ServedTurn
 from jobqueue.states import ACTIVE
 
 logger = logging.getLogger("jobqueue")
 
 #: What a rollback restores.
 _KEPT = (
-    *("jobs", "texts", "pauses", "schedules", "slots", "errors", "retries", "throttles", "limits", "starts"),
+    *("jobs", "texts", "pauses", "schedules", "slots", "errors", "retries", "throttles", "limits", "starts", "turns"),
     "_callbacks",
 )
 
@@ -47,6 +48,8 @@ class MemoryTables:
         #: The stored limits by place, and the starts under rates: place, key, the end of their window, and its length.
         self.limits: dict[str, StoredLimit] = {}
         self.starts: list[tuple[str, str, datetime, timedelta]] = []
+        #: What claims took from the turns of fair queues, and when.
+        self.turns: list[tuple[ServedTurn, datetime]] = []
         self._callbacks: list[Callable[[], object]] = []
         self._depth = 0
 
@@ -105,6 +108,7 @@ class MemoryTables:
             payload_version=draft.payload_version,
             context=json.loads(draft.context) if draft.context else None,
             concurrency_key=draft.concurrency_key,
+            fair_key=draft.fair_key,
         )
 
     def next_position(self) -> int:

@@ -17,6 +17,7 @@ from jobqueue.backends.ports.operator import Operator
 from jobqueue.backends.ports.retention import Retention
 from jobqueue.backends.ports.schedules import Schedules
 from jobqueue.backends.ports.storage import StorageReader
+from jobqueue.backends.ports.turns import Turns
 from jobqueue.backends.ports.workers import WorkerRegistry
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Retention",
     "Schedules",
     "StorageReader",
+    "Turns",
     "WorkerRegistry",
 ]

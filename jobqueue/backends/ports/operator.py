@@ -30,7 +30,13 @@ class Operator(ABC):
 
     @abstractmethod
     def retry_edited(
-        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+        self,
+        job_id: str,
+        payload: str,
+        payload_version: int,
+        seen: datetime | None = None,
+        keys: str | None = None,
+        fair_key: str | None = None,
     ) -> Handled:
         """Queue a failed job or dead letter again with another payload, as JSON text. ``context`` keeps the first one.
 

@@ -155,8 +155,7 @@ class PostgresBackend(SqlBackend):
         if by_group and self._crowd.is_large and not self._crowd.is_known:
             self._walk(others, book)
         known = self._crowd.is_known
-        given = self._given(others, chosen, book)
-        given |= {"owner": owner, "completions": values.completions(completions)}
+        given = self._given(others, chosen, book) | {"owner": owner, "completions": values.completions(completions)}
         if has_floors := self._looks.floors.are_up and not by_group:
             given |= range_values(self._looks.floors.ranges())
         began = SYSTEM.monotonic()

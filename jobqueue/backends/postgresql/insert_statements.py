@@ -21,6 +21,7 @@ DRAFTED = {
     "timeout": "double precision",
     "context": "jsonb",
     "concurrency_key": "text",
+    "fair_key": "text",
     "parallel": "boolean",
     "lane": "text",
     "expires_at": "timestamptz",

@@ -26,6 +26,7 @@ from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
 from jobqueue.backends.sql.ports.retention import SqlRetention
 from jobqueue.backends.sql.ports.schedules import SqlSchedules
+from jobqueue.backends.sql.ports.turns import SqlTurns
 from jobqueue.backends.sql.ports.workers import SqlWorkerRegistry
 from jobqueue.backends.sql.session import Session
 from jobqueue.backends.sql.settlements import Settlements
@@ -93,6 +94,7 @@ class SqlBackend(Backend):
         self.schedules = self.schedules_class(self.session, self.jobs)
         self.gauges = SqlGauges(self.session)
         self.limits = SqlLimits(self.session)
+        self.turns = SqlTurns(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)

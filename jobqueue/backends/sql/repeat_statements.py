@@ -24,7 +24,7 @@ FORGOTTEN_AT_ONCE = 1_000
 
 def move_instead(due_at: str, *, replace_payload: bool) -> str:
     """Return the end of an INSERT that moves the job with the key instead, if it waits and has the same type."""
-    newest = ("payload", "payload_version", "context", "concurrency_key")  # the keys of limits come from the payload
+    newest = ("payload", "payload_version", "context", "concurrency_key", "fair_key")  # keys come from the payload
     payload = "".join(f", {column} = excluded.{column}" for column in newest)
     return (
         f"ON CONFLICT (unique_key) WHERE ({_ACTIVE_KEY}) DO UPDATE SET scheduled_at = {due_at}, "

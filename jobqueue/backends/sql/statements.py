@@ -6,7 +6,7 @@ from jobqueue.models.job import MOST_COUNTED
 
 INSERT_COLUMNS = (
     "id, type, queue, priority, payload, payload_version, idempotency_key, unique_key, max_retries, tenant, "
-    "workspace, parent_id, timeout, context, concurrency_key, expires_at, scheduled_at, created_at, "
+    "workspace, parent_id, timeout, context, concurrency_key, fair_key, expires_at, scheduled_at, created_at, "
     "updated_at"
 )
 

@@ -156,6 +156,7 @@ def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:
         draft.timeout.total_seconds() if draft.timeout else None,
         draft.context,
         draft.concurrency_key,
+        draft.fair_key,
         to_text(draft.expires_at) if draft.expires_at else None,
         due_at,
         written,

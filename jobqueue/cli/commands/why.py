@@ -13,6 +13,7 @@ from jobqueue.cli.console import Console
 from jobqueue.cli.exits import OK, WARNING
 from jobqueue.cli.reason_text import ReasonWithCommand, reasons
 from jobqueue.handlers.registry import registry
+from jobqueue.observe import turns
 from jobqueue.observe.lanes import hold_of
 from jobqueue.observe.limits import used_up
 from jobqueue.observe.reasons import CAP, Scene
@@ -51,6 +52,7 @@ def _scene(job: JobRecord) -> Scene:
         ahead=backend.jobs.ahead_of(job, CAP) if job.status is JobStatus.QUEUED else 0,
         lane=hold_of(backend, job) if job.status is JobStatus.QUEUED else None,
         used_up=used_up(backend, job) if job.status is JobStatus.QUEUED else (),
+        turn=turns.place_of(backend, job),
     )
 
 

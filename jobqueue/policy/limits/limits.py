@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -110,6 +110,11 @@ class LimitBook:
         """Return whether claims choose by the order of lanes alone."""
         has_limits = bool(self.declared or self.stored)
         return not has_limits and all(one.ordered for one in self.queue_options.values())
+
+    def is_fair(self, queue: str) -> bool:
+        """Return whether the jobs of a queue take turns."""
+        options = self.options_of(queue)
+        return options is not None and options.fair is not None
 
     def of_target(self, scope: Scope, name: str) -> list[Limit]:
         """Return the limits of a type or queue alone, without those of the other."""
@@ -224,6 +229,8 @@ class Chosen:
     is_contended: bool = False
     #: Whether lanes are left at which the claim didn't look.
     is_partial: bool = False
+    #: The turns of jobs of fair queues, by id.
+    turns: dict[str, str] = field(default_factory=dict)
     #: The jobs whose places in the order of claims some of the jobs take, by the ids of the latter.
     places: dict[str, Candidate] = field(default_factory=dict)
 
@@ -235,13 +242,28 @@ class Chosen:
             self.next_start = moment if self.next_start is None else min(moment, self.next_start)
 
 
-def choose(candidates: Sequence[Candidate], allowances: Allowances, most: int) -> Chosen:
-    """Choose the first jobs, in the order of claims, whose limits admit them. Pass over the others."""
-    chosen = Chosen()
+def choose(
+    candidates: Sequence[Candidate],
+    allowances: Allowances,
+    most: int,
+    chosen: Chosen | None = None,
+    fair: Mapping[tuple[str, int], Iterator[tuple[str, Candidate]]] | None = None,
+) -> Chosen:
+    """Choose the first jobs, in the order of claims, whose limits admit them. Pass over the others.
+
+    ``fair`` has the admitted jobs of fair queues by queue and priority. They take the places of their candidates.
+    """
+    chosen = chosen or Chosen()
     for one in candidates:
         if len(chosen.jobs) == most:
             break
-        if allowances.left(one.queue, one.type, one.keys, 1):
+        if fair and (one.queue, one.priority) in fair:
+            key, job = next(fair[one.queue, one.priority], ("", None))
+            if job is not None:
+                allowances.take(job)
+                chosen.jobs.append(job)
+                chosen.turns[job.id], chosen.places[job.id] = key, one
+        elif allowances.left(one.queue, one.type, one.keys, 1):
             allowances.take(one)
             chosen.jobs.append(one)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jobqueue.testing.contract.claiming import ClaimContract
 from jobqueue.testing.contract.enqueueing import EnqueueContract
+from jobqueue.testing.contract.fairness import TurnContract
 from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.lanes import LaneContract
 from jobqueue.testing.contract.leases import LeaseContract
@@ -60,6 +61,7 @@ class BackendContract(
     WakeContract,
     LaneContract,
     LimitContract,
+    TurnContract,
     RaceContract,
 ):
     """All promises of a backend."""

@@ -188,6 +188,8 @@ def _draft(given: Any, parent: Claim | Assignment) -> Draft:
         _text(draft.concurrency_key, KEY_LENGTH)
     if draft.lane is not None:
         _text(draft.lane, KEY_LENGTH)
+    if draft.fair_key is not None:
+        _text(draft.fair_key, KEY_LENGTH)
     if draft.context is not None:
         _json(draft.context, "payload")
     return draft

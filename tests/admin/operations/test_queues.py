@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from jobqueue.admin import display
 from jobqueue.admin.operations import queue_rows
 from jobqueue.clock import SYSTEM
 from jobqueue.models import Job, Worker
-from jobqueue.records import Scope, Tally, WorkerState
+from jobqueue.records import QueueOptions, Scope, Tally, WorkerState
 from jobqueue.testing.contract.harness import draft, put, put_all, take, take_one
 from jobqueue.testing.contract.ports.registering import worker
 from tests.admin.conftest import shown, told
@@ -78,6 +79,27 @@ def test_a_queue_with_a_capacity_shows_how_full_it_is_and_what_it_has_shed(queue
     text = reader.client.get(f"{FIRST}one/?queue=images").content.decode()
     assert "75 % of 4" in text
     assert "1,234 jobs shed" in text
+
+
+def test_a_fair_queue_shows_who_has_which_share(queue, reader, settings):
+    settings.JOBQUEUE = settings.JOBQUEUE | {"QUEUES": {"images": {"fair": "tenant", "weights": {"acme": 3}}}}
+    put_all(queue, *(draft(queue="images", fair_key=key) for key in ["acme", "acme", "<b>", ""]))
+    options = {"images": QueueOptions(fair="tenant", weights={"acme": 3.0})}
+    take(queue, 2, queue_options=options, entries=("images",))
+    page = f"{FIRST}one/?queue=images"
+    cells = [
+        [cell.strip() for cell in re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        for row in re.findall("<tr><th.*?</tr>", _html(reader, page))
+    ]
+    cells = [row for row in cells if row[0] != "Value"]
+    assert cells[:1] == [["acme", "3", "1", "1", "1", "50 %"]]
+    assert ["without a value", "1", "1", "0", "0", "0 %"] in cells or ["&lt;b&gt;", "1", "1", "0", "0", "0 %"] in cells
+    assert "<b>" not in _html(reader, page)
+    assert "Turns" not in _html(reader, f"{FIRST}one/?queue=mail")
+
+
+def _html(reader, page):
+    return reader.client.get(page).content.decode()
 
 
 def test_the_last_hour_is_told_from_the_figures(queue, operator):

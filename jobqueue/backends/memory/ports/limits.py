@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 
 from jobqueue.backends.memory.ports.lanes import MemoryLanes
+from jobqueue.backends.memory.ports.turns import MemoryTurns
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import MOST_VALUES, Limits
 from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
@@ -20,6 +21,7 @@ class MemoryLimits(Limits):
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
         self.lanes = MemoryLanes(tables)
+        self.turns = MemoryTurns(tables)
 
     def set(self, limit: Limit, reason: str = "", author: str = "") -> None:
         with self._tables.atomic():
@@ -59,7 +61,9 @@ class MemoryLimits(Limits):
             if not book.is_ordered(row.queue)
         ]
         in_order = [job for job, _place in sorted([*candidates, *placed], key=itemgetter(1))]
-        chosen = choose(in_order, allowances, request.limit)
+        chosen = Chosen()
+        fair = self.turns.in_order(rows, book, allowances, chosen)
+        choose(in_order, allowances, request.limit, chosen, fair)
         chosen.withheld += withheld
         found = {row.id: row for row in rows}
         return [found[one.id] for one in chosen.jobs], chosen
@@ -67,6 +71,7 @@ class MemoryLimits(Limits):
     def record(self, rows: Sequence[JobRecord], request: ClaimRequest) -> None:
         """Record the starts of claimed jobs under rates, and forget those that have left their windows."""
         book = self._book(request)
+        self.turns.record(rows, book)
         now = self._tables.now()
         self._tables.starts = [one for one in self._tables.starts if one[2] > now]
         allowances = Allowances(book)

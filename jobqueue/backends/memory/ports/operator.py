@@ -25,7 +25,13 @@ class MemoryOperator(Operator):
         return self._each(ids, lambda row: self._revive(row, scheduled_at=due[row.id]))
 
     def retry_edited(
-        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+        self,
+        job_id: str,
+        payload: str,
+        payload_version: int,
+        seen: datetime | None = None,
+        keys: str | None = None,
+        fair_key: str | None = None,
     ) -> Handled:
         def edit(row: JobRecord) -> Refusal | None:
             if seen not in (None, row.updated_at):
@@ -33,7 +39,7 @@ class MemoryOperator(Operator):
             first = {"first": {"payload": row.payload, "payload_version": row.payload_version}}
             context = first | (row.context if isinstance(row.context, dict) else {})
             changes = {"payload": json.loads(payload), "payload_version": payload_version, "context": context}
-            changes["concurrency_key"] = keys
+            changes |= {"concurrency_key": keys, "fair_key": fair_key}
             refusal = self._revive(row, scheduled_at=self._tables.now(), **changes)
             if refusal is None:
                 self._tables.texts[row.id] = (payload, json.dumps(context))

@@ -10,6 +10,7 @@ from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.postgresql import values
 from jobqueue.backends.postgresql.claims import limit_statements as statements
 from jobqueue.backends.postgresql.claims.lanes import PostgresLaneClaims
+from jobqueue.backends.postgresql.claims.turns import PostgresFairClaims
 from jobqueue.backends.postgresql.session import PostgresSession
 from jobqueue.backends.sql.claims.crowd import REST_FOR_EACH, WALKED_AT_ONCE, Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start, limited_types
@@ -29,6 +30,7 @@ class PostgresLimitedClaims(LimitedClaims):
     def __init__(self, limits: Limits, session: PostgresSession) -> None:
         super().__init__(limits, session)
         self.lanes = PostgresLaneClaims(session)
+        self.turns = PostgresFairClaims(session)
         self._found: list[Group] = []
         self._walk_at = 0.0
         self._asked: object = None

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from jobqueue.backends.ports.limits import MAX_AGE, Limits
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.claims.lanes import LaneChoice, LaneClaims
+from jobqueue.backends.sql.claims.turns import FairClaims, FairLevel
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
 from jobqueue.policy.limits.limits import Account, Allowances, Candidate, Chosen, LimitBook, choose
@@ -47,6 +48,8 @@ class LimitedClaims(ABC):
 
     #: The part for ordered queues.
     lanes: LaneClaims
+    #: The part for fair queues.
+    turns: FairClaims
 
     def __init__(self, limits: Limits, session: Session) -> None:
         self._limits = limits
@@ -92,22 +95,32 @@ class LimitedClaims(ABC):
         if len(groups) > MOST_GROUPS:  # the first ones, and others by turns
             half = MOST_GROUPS // 2
             groups = [*groups[:half], *random.sample(groups[half:], half)]
-        places = {limit.place for group in groups for limit in book.of(group.queue, group.type)}
-        locked = self.lock(sorted(places)) if places else set[str]()
-        ours = [one for one in groups if all(limit.place in locked for limit in book.of(one.queue, one.type))]
+        places = {group: self._places(group, book) for group in groups}
+        wanted = sorted({place for several in places.values() for place in several})
+        locked = self.lock(wanted) if wanted else set[str]()
+        ours = [group for group, several in places.items() if locked.issuperset(several)]
         chosen = self._choose_from(ours, request, book, left_out) if ours else Chosen()
         return replace(chosen, is_contended=chosen.is_contended or len(ours) < len(groups))
+
+    @staticmethod
+    def _places(group: Group, book: LimitBook) -> set[str]:
+        """Return what a worker has to lock before it decides about a group."""
+        turns = {f"turns:{group.queue}"} if book.is_fair(group.queue) else set()
+        return {limit.place for limit in book.of(group.queue, group.type)} | turns
 
     def _choose_from(
         self, groups: Sequence[Group], request: ClaimRequest, book: LimitBook, left_out: Collection[str]
     ) -> Chosen:
-        allowances = Allowances(book)
+        allowances, result = Allowances(book), Chosen()
         for occupied in self.running() if any(book.of(*group[:2]) for group in groups) else ():
             allowances.occupied(*occupied)
         self._count_starts(allowances, [(one.queue, one.type, None) for one in groups])
         in_lanes = [group for group in groups if book.is_ordered(group.queue)]
         lanes = self.lanes.choose(in_lanes, book, request.limit, left_out) if in_lanes else LaneChoice()
-        asked = {group: self._most(group, allowances, request, book) for group in groups if group not in in_lanes}
+        fair_groups = [group for group in groups if book.is_fair(group.queue)]
+        fair = self._in_turns(fair_groups, allowances, request, book, left_out, result) if fair_groups else {}
+        others = [group for group in groups if not (book.is_ordered(group.queue) or book.is_fair(group.queue))]
+        asked = {group: self._most(group, allowances, request, book) for group in others}
         candidates = self.first({group: most + len(left_out) for group, most in asked.items() if most})
         candidates += [job for job, _place in lanes.jobs.values()]
         self._count_starts(allowances, [(one.queue, one.type, one.keys) for one in candidates])
@@ -115,9 +128,11 @@ class LimitedClaims(ABC):
             found = [one for one in candidates if (one.queue, one.type, one.priority) == group]
             if most and len(found) >= most and self._is_stuck(found, allowances, request.limit, book):
                 candidates += self._behind_full_keys(group, allowances, request.limit)
+        candidates += [place for level in fair.values() for place in level.places]
         unique = {one.id: one for one in candidates if one.id not in left_out}
         in_order = sorted(unique.values(), key=lambda one: lanes.jobs[one.id][1] if one.id in lanes.jobs else one)
-        chosen = choose(in_order, allowances, request.limit)
+        orders = {place: level.in_order(allowances, result) for place, level in fair.items()}
+        chosen = choose(in_order, allowances, request.limit, result, orders)
         chosen.places |= {one.id: lanes.jobs[one.id][1] for one in chosen.jobs if one.id in lanes.jobs}
         chosen.withheld += lanes.withheld
         chosen.is_contended, chosen.is_partial = lanes.is_contended, lanes.is_partial
@@ -125,6 +140,36 @@ class LimitedClaims(ABC):
             if not most:
                 chosen.withhold(allowances.wait(group.queue, group.type, None))
         return chosen
+
+    def _in_turns(
+        self,
+        groups: Sequence[Group],
+        allowances: Allowances,
+        request: ClaimRequest,
+        book: LimitBook,
+        left_out: Collection[str],
+        chosen: Chosen,
+    ) -> dict[tuple[str, int], FairLevel]:
+        """Read the jobs of fair queues."""
+        open_groups = []
+        for group in groups:
+            if allowances.left(group.queue, group.type, None, 1):
+                open_groups.append(group)
+            else:
+                chosen.withhold(allowances.wait(group.queue, group.type, None))
+
+        def counted(jobs: Sequence[Candidate]) -> None:
+            self._count_starts(allowances, [(one.queue, one.type, one.keys) for one in jobs])
+
+        found = self.turns.read(open_groups, book, allowances, request.limit, left_out, counted, chosen)
+        for group in open_groups:
+            level = found.get((group.queue, group.priority))
+            has_keys = any(limit.key for limit in book.of(group.queue, group.type))
+            if level and has_keys and level.admitted(allowances, request.limit) < request.limit:
+                behind = self._behind_full_keys(group, allowances, request.limit)
+                keys = self.turns.keys_of([one.id for one in behind])
+                level.add([(keys.get(one.id), one) for one in behind if one.id not in left_out])
+        return found
 
     def _most(self, group: Group, allowances: Allowances, request: ClaimRequest, book: LimitBook) -> int:
         """Return how many jobs of a group to read: none if its limits without keys are used up."""
@@ -171,6 +216,8 @@ class LimitedClaims(ABC):
         if not chosen.jobs:
             return
         self.lanes.took(claim.queue for claim in claims)
+        if chosen.turns:
+            self.turns.record(chosen, claims)
         keys, allowances = {one.id: one.keys for one in chosen.jobs}, Allowances(book)
         starts = Counter(
             window

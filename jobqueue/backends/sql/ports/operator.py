@@ -41,7 +41,13 @@ class SqlOperator(Operator):
         return self._session.transact(lambda: self._retry(delays, {}))
 
     def retry_edited(
-        self, job_id: str, payload: str, payload_version: int, seen: datetime | None = None, keys: str | None = None
+        self,
+        job_id: str,
+        payload: str,
+        payload_version: int,
+        seen: datetime | None = None,
+        keys: str | None = None,
+        fair_key: str | None = None,
     ) -> Handled:
         def work() -> Handled:
             self._locked([job_id])  # first, so that nobody changes the row after it is read
@@ -54,7 +60,7 @@ class SqlOperator(Operator):
             # After several edits, the context still has the first payload. Another program may have stored anything.
             context = {"first": first} | (before if isinstance(before, dict) else {})
             changes = {"payload": json.loads(payload), "payload_version": payload_version, "context": context}
-            return self._retry({job_id: timedelta(0)}, {**changes, "concurrency_key": keys})
+            return self._retry({job_id: timedelta(0)}, {**changes, "concurrency_key": keys, "fair_key": fair_key})
 
         return self._session.transact(work)
 

@@ -10,6 +10,7 @@ from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims, Start
 from jobqueue.backends.sqlite.claims.lanes import SqliteLaneClaims
+from jobqueue.backends.sqlite.claims.turns import SqliteFairClaims
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.clock import from_text, to_text
 from jobqueue.policy.limits.limits import Account, Candidate
@@ -53,6 +54,7 @@ class SqliteLimitedClaims(LimitedClaims):
     def __init__(self, limits: Limits, session: SqliteSession) -> None:
         super().__init__(limits, session)
         self.lanes = SqliteLaneClaims(session)
+        self.turns = SqliteFairClaims(session)
 
     def lock(self, places: Sequence[str]) -> set[str]:
         return set(places)

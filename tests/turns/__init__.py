@@ -1,0 +1,3 @@
+"""Tests of fair queues."""
+
+from __future__ import annotations
