@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Min, Q, Sum
 
-from jobqueue.backends.ports.limits import MOST_VALUES, Limits
+from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.sql.filters import in_status
+from jobqueue.backends.sql.ports.statements import limits as statements
 from jobqueue.backends.sql.session import Session
-from jobqueue.models import Start
+from jobqueue.models import Job, Start
 from jobqueue.models import StoredLimit as Row
+from jobqueue.models.fields import as_utc
 from jobqueue.policy.limits.declared_limits import LONGEST_WINDOW, SHORTEST_WINDOW
-from jobqueue.policy.limits.limits import LimitBook, Running, uses, uses_of
-from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, Scope, StoredLimit
+from jobqueue.policy.limits.limits import Account, Kind, LimitBook, Running, Starts, accounts_of, uses, uses_of
+from jobqueue.records import Limit, LimitKind, LimitUse, Scope, StoredLimit
 from jobqueue.states import JobStatus
 
 #: What a foreign program may have stored beside is no limit: a newer release's kinds, and windows of any length.
@@ -56,16 +58,38 @@ class SqlLimits(Limits):
     def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
         return uses(book, pairs, self._running(), self._starts(), most)
 
-    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
-        return uses_of(job.concurrency_key, self.uses(book, [(job.queue, job.type)], most=MOST_VALUES))
+    def uses_of(self, book: LimitBook, kinds: Collection[Kind]) -> list[LimitUse]:
+        accounts = accounts_of(book, kinds)
+        rates = {account: limit.per for account, limit in accounts.items() if limit.kind is LimitKind.RATE}
+        running = self._running() if len(rates) < len(accounts) else ()
+        return uses_of(book, accounts, running, self._starts_of(rates))
+
+    def first_due(self, queue: str, job_type: str, sample: int = 25) -> list[tuple[str | None, datetime]]:
+        connection = self._session.connection
+        now = Job._meta.get_field("scheduled_at").get_db_prep_value(self._session.now(), connection)
+        given = {"queue": queue, "type": job_type, "now": now, "limit": sample}
+        with self._session.reading(), connection.cursor() as cursor:
+            cursor.execute(statements.FIRST_DUE, given)
+            return [(keys, as_utc(moment, connection)) for keys, moment in cursor.fetchall()]
 
     def _running(self) -> Iterable[Running]:
         """Read what runs, with leases: at most as many rows as there are slots."""
         with self._session.reading():
             rows = in_status(self._session.alias, JobStatus.IN_PROGRESS).filter(lease_until__isnull=False)
-            return [Running(*row) for row in rows.values_list("id", "queue", "type", "concurrency_key")]
+            return [Running(*row) for row in rows.values_list("id", "queue", "type", "concurrency_key", "started_at")]
 
-    def _starts(self) -> Iterable[tuple[str, str, int, timedelta]]:
+    def _starts_of(self, windows: Mapping[Account, float]) -> Iterator[Starts]:
+        """Read the starts of some accounts, each a range of the index of windows."""
+        now = self._session.now()
+        with self._session.reading():
+            for (place, key), per in windows.items():
+                window = {"ends_at__gt": now, "ends_at__lte": now + timedelta(seconds=per)}
+                rows = self._session.rows(Start).filter(place=place, key=key, **window)
+                found: Any = rows.aggregate(starts=Sum("count"), first=Min("ends_at"))
+                if found["starts"]:
+                    yield place, key, found["starts"], found["first"] - now
+
+    def _starts(self) -> Iterable[Starts]:
         now = self._session.now()
         with self._session.reading():
             until = now + timedelta(seconds=LONGEST_WINDOW)
