@@ -9,9 +9,8 @@ import pytest
 
 from jobqueue.cli.finding_text import text
 from jobqueue.cli.values import WORDING
-from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, sentence
+from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, limits, sentence
 from jobqueue.observe.health.failures import HOPELESS, LATELY, LEAST_ATTEMPTS, PAST, WINDOWS
-from jobqueue.observe.health import limits
 from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.observe.health.flow import FORGOTTEN_AFTER, OLD, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
