@@ -65,6 +65,11 @@ class LimitedClaims(ABC):
             self._book = LimitBook(request.limits, request.names, self._book.stored, request.entries)
         return self._book
 
+    @property
+    def last_book(self) -> LimitBook:
+        """The limits that were in force at the last claim."""
+        return self._book
+
     # The choice
 
     def choose(
