@@ -14,3 +14,8 @@ def _first(priority: int) -> str:
 
 # The beginnings of ranges of job_queue_ready_type (queue, type, priority, scheduled_at, id).
 FIRST_DUE = " UNION ALL ".join(_first(priority) for priority in range(1, 11))
+
+STORED = """
+SELECT scope, name, kind, number, per, key, reason, author, stored_at
+  FROM job_queue_limit ORDER BY scope, name, kind, per, key
+"""
