@@ -34,9 +34,9 @@ def runs(path: Path, kills: Mapping[int, float]) -> list[Run]:
             begun[job, int(fence)] = (queue, key, float(moment), int(pid))
         elif (one := begun.pop((job, int(fence)), None)) is not None:
             found.append(Run(job, int(fence), *one[:3], float(moment), was_killed=False))
-    for (job, number), (queue, key, began, pid) in begun.items():
-        ended = max(began, kills.get(pid, began))
-        found.append(Run(job, number, queue, key, began, ended, was_killed=pid in kills))
+    for (job, number), (queue, key, began, process) in begun.items():
+        ended = max(began, kills.get(process, began))
+        found.append(Run(job, number, queue, key, began, ended, was_killed=process in kills))
     return found
 
 

@@ -44,7 +44,7 @@ bool over_limit, at_work_over_limit, leaked;
 
 inline count_running() {
 #ifdef COUNTER
-    counted = counter;
+    counted = counter - (settled_by[0] == me) - (settled_by[1] == me) - (settled_by[2] == me);
     leaked = counted > 0 && LEASES == 0 && open_transactions == 1;
     assert(!leaked)
 #else
@@ -81,9 +81,6 @@ end:
             open_transactions++;
             if
             :: mine > 0 && holder[mine - 1] == me -> settled_by[mine - 1] = me
-#ifdef COUNTER
-                ; counter--
-#endif
             :: else
             fi;
             stage = 1 }
@@ -111,6 +108,9 @@ end:
             :: j < JOBS ->
                 if
                 :: settled_by[j] == me -> settled_by[j] = 0; status[j] = DONE; holder[j] = 0
+#ifdef COUNTER
+                    ; counter--
+#endif
                 :: taken_by[j] == me -> taken_by[j] = 0; status[j] = RUNNING; holder[j] = me; mine = j + 1
 #ifdef COUNTER
                     ; counter++
@@ -133,9 +133,6 @@ end:
             :: j < JOBS ->
                 if
                 :: settled_by[j] == me -> settled_by[j] = 0
-#ifdef COUNTER
-                    ; counter++
-#endif
                 :: else
                 fi;
                 if

@@ -79,7 +79,8 @@ class SqliteBackend(SqlBackend):
         book, now = self.limited.book(request), self.now()
         rows, chosen = self._choose(driver, owner, request, book, to_text(now))
         # Jobs start after the starts of others were counted. Otherwise a window could have more of them than its rate.
-        claims, lapsed = self._take(driver, owner, request, rows, self.now() if book else now)
+        # Where the clock goes back meanwhile, none starts before it is due.
+        claims, lapsed = self._take(driver, owner, request, rows, max(now, self.now()) if book else now)
         self.limited.record(chosen, claims, book)
         cycle = Cycle((), tuple(claims), timedelta(0) if lapsed else self._next_due(request, claims))
         return self._crowd.told(self.limited.told(cycle, chosen, request), request)
