@@ -85,7 +85,7 @@ class Flow:
         """Start workers, of which the first has a clock that is ahead, and kill those that are left."""
         try:
             self._workers = [self._start(0.0 if number else ahead) for number in range(count)]
-            until(lambda: rows("Worker").count() >= count, "the workers are up")
+            until(lambda: rows("Worker").count() >= count, "the workers are up", patience=300)
             yield
         finally:
             for one in self._workers:

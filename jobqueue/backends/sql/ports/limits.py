@@ -21,9 +21,12 @@ from jobqueue.policy.limits.limits import Account, Kind, LimitBook, Running, Sta
 from jobqueue.records import Limit, LimitKind, LimitUse, Scope, StoredLimit
 from jobqueue.states import JobStatus
 
+#: Of how many rates the starts are read by name. Those of more are read together.
+_MOST_PLACES = 200
+
 
 class SqlLimits(Limits):
-    """Reads and writes limits through Django's ORM, because nothing here is in a worker's cycle."""
+    """Reads and writes limits, through Django's ORM except for what each worker reads twice a second."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -54,7 +57,9 @@ class SqlLimits(Limits):
         return [_stored(row, connection) for row in rows]
 
     def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
-        return uses(book, pairs, self._running(), self._starts(), most)
+        limits = {limit.place: limit.kind for pair in pairs for limit in book.of(*pair)}
+        rates = [place for place, kind in limits.items() if kind is LimitKind.RATE]
+        return uses(book, pairs, self._running(), self._starts(rates) if rates else (), most)
 
     def uses_of(self, book: LimitBook, kinds: Collection[Kind]) -> list[LimitUse]:
         accounts = accounts_of(book, kinds)
@@ -87,11 +92,12 @@ class SqlLimits(Limits):
                 if found["starts"]:
                     yield place, key, found["starts"], found["first"] - now
 
-    def _starts(self) -> Iterable[Starts]:
+    def _starts(self, places: Sequence[str]) -> Iterable[Starts]:
         now = self._session.now()
         with self._session.reading():
             until = now + timedelta(seconds=LONGEST_WINDOW)
             rows = self._session.rows(Start).filter(ends_at__range=(now, until), ends_at__gt=now).values("place", "key")
+            rows = rows.filter(place__in=places) if len(places) <= _MOST_PLACES else rows
             summed: Any = rows.annotate(starts=Sum("count"), first=Min("ends_at"))
             return [(row["place"], row["key"], row["starts"], row["first"] - now) for row in summed]
 
