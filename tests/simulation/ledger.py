@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from jobqueue.policy.limits.limits import LimitBook, accounts_of
+from jobqueue.policy.limits.limits import LimitBook
+from jobqueue.policy.limits.uses import accounts_of
 from jobqueue.records import Claim, Ending, JobRecord, Limit
 from jobqueue.states import MOVES, JobStatus, Move
 from tests.simulation.changes import Change

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from jobqueue.policy.limits.limits import Kind, LimitBook
+from jobqueue.policy.limits.limits import LimitBook
+from jobqueue.policy.limits.uses import Kind
 from jobqueue.records import Limit, LimitUse, StoredLimit
 
 #: Workers read the stored limits again after so many seconds.

@@ -11,7 +11,7 @@ from jobqueue.observe.health.finding import Cause, Finding, Level, Place, Withhe
 from jobqueue.observe.health.flow import OLD, STALLED_FOR
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.limits import limits_in_force
-from jobqueue.policy.limits.limits import accounts_of
+from jobqueue.policy.limits.uses import accounts_of
 from jobqueue.records import Depth
 
 #: Jobs that hold a limit for so many times as long as usual are stuck.

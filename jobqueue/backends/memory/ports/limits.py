@@ -8,18 +8,8 @@ from itertools import groupby, islice
 
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports.limits import Limits
-from jobqueue.policy.limits.limits import (
-    Allowances,
-    Candidate,
-    Chosen,
-    Kind,
-    LimitBook,
-    Running,
-    accounts_of,
-    choose,
-    uses,
-    uses_of,
-)
+from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, choose
+from jobqueue.policy.limits.uses import Kind, Running, accounts_of, uses, uses_of
 from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitUse, StoredLimit
 from jobqueue.states import JobStatus
 

@@ -17,7 +17,8 @@ from jobqueue.models import Job, Start
 from jobqueue.models import StoredLimit as Row
 from jobqueue.models.fields import as_utc
 from jobqueue.policy.limits.declared_limits import LONGEST_WINDOW, SHORTEST_WINDOW
-from jobqueue.policy.limits.limits import Account, Kind, LimitBook, Running, Starts, accounts_of, uses, uses_of
+from jobqueue.policy.limits.limits import Account, LimitBook
+from jobqueue.policy.limits.uses import Kind, Running, Starts, accounts_of, uses, uses_of
 from jobqueue.records import Limit, LimitKind, LimitUse, Scope, StoredLimit
 from jobqueue.states import JobStatus
 
