@@ -34,6 +34,7 @@ def starts(alias, count):
         ends = f"CASE i % 2 WHEN 0 THEN {_moment(alias, FAR_AHEAD)} ELSE {_moment(alias, LONG_AGO)} END"
         values = f"{places}, '', 1, {ends}"
         cursor.execute(f"{series} INSERT INTO job_queue_start (place, key, count, ends_at) SELECT {values} FROM s")
+    ended_jobs(alias, 2_000)  # or all of the table would be read
     fill(alias, 20, name="held", lease_until=f"'{FAR_AHEAD}'", **RUNNING)
 
 
