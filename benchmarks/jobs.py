@@ -111,3 +111,12 @@ def collect(path: str) -> None:
     gc.collect()
     with Path(path).open("a", encoding="ascii") as ledger:
         ledger.write(f"{os.getpid()}\n")
+
+
+@job(max_retries=1_000)
+def occupy(path: str, seconds: float, key: str, ctx: JobContext) -> None:
+    """Wait, and note the beginning and the end in a ledger, with one system call each."""
+    about = f"{ctx.job_id} {ctx.fence} {os.getpid()}"
+    os.write(_ledger(path), f"+ {about} {SYSTEM.monotonic()!r} {ctx.queue} {key}\n".encode())
+    time.sleep(seconds)
+    os.write(_ledger(path), f"- {about} {SYSTEM.monotonic()!r} {ctx.queue} {key}\n".encode())

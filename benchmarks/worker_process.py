@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import timedelta
 from importlib import import_module
 
 from django.core.management import call_command
@@ -30,7 +31,16 @@ def main() -> None:
     for name, value in asked["constants"].items():
         module, _, constant = name.rpartition(".")
         setattr(import_module(module), constant, value)
+    if asked.get("ahead"):
+        _shift(asked["ahead"])
     call_command("runworker", **{"verbosity": 0} | asked["options"])
+
+
+def _shift(seconds: float) -> None:
+    """Set the clock of this worker ahead."""
+    system = import_module("jobqueue.clock").SYSTEM
+    read = system.now
+    system.now = lambda: read() + timedelta(seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,10 @@ _depths: dict[str, _Depth] = {}
 
 def is_bounded(drafts: Sequence[Draft]) -> bool:
     """Return whether a draft is for a queue that doesn't accept all jobs."""
-    return any(queues.options_of(draft.queue).when_full is not WhenFull.ACCEPT for draft in drafts)
+    for draft in drafts:  # noqa: SIM110 - each enqueue comes here, and a loop is quicker
+        if queues.options_of(draft.queue).when_full is not WhenFull.ACCEPT:
+            return True
+    return False
 
 
 def fitting(backend: Backend, drafts: Sequence[Draft]) -> Collection[str]:

@@ -30,6 +30,7 @@ from jobqueue.backends.ports import (
 )
 from jobqueue.backends.wake import Listener
 from jobqueue.clock import SYSTEM, Clock
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.records import (
     Claim,
     ClaimRequest,
@@ -49,6 +50,10 @@ Judge = Callable[[OverdueLease], Settlement]
 
 #: The exceptions that Python and Django raise for a value that can't be converted or stored.
 OF_VALUES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DataError, IntegrityError)
+
+
+#: No limits at all.
+NO_LIMITS = LimitBook()
 
 
 class Backend(ABC):
@@ -103,6 +108,11 @@ class Backend(ABC):
     def left_out(self) -> Mapping[str, str]:
         """The jobs that this process leaves alone, because they can neither be run nor ended: reasons by id."""
         return {}
+
+    @property
+    def book(self) -> LimitBook:
+        """The limits in force when this process last claimed jobs."""
+        return NO_LIMITS
 
     def any_text(self) -> AbstractContextManager[None]:
         """Let this thread read text that another program stored in the wrong encoding."""

@@ -69,7 +69,9 @@ class JobType:
         delay = duration(options.delay, "delay")
         scheduled_at, expires_at = in_utc(options.scheduled_at), in_utc(options.expires_at)
         timeout = None if options.timeout is None else duration(options.timeout, "timeout")
-        debounce, max_wait, throttle = map(_length, (options.debounce, options.max_wait, options.throttle))
+        debounce = max_wait = throttle = None
+        if options.debounce is not None or options.throttle is not None or options.max_wait is not None:
+            debounce, max_wait, throttle = map(_length, (options.debounce, options.max_wait, options.throttle))
         context = ambient.capture(max_wait)
         drafts = [
             Draft(

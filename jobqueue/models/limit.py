@@ -31,6 +31,7 @@ class StoredLimit(models.Model):
         verbose_name = _("limit")
         verbose_name_plural = _("limits")
         default_permissions = ()
+        permissions = [("set_limit", _("Can set and unset the limits of queues and job types"))]
         constraints = [
             models.UniqueConstraint(fields=["scope", "name", "kind", "per", "key"], name="job_queue_limit_place"),
             models.CheckConstraint(

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.models.fields import AmountField, CountField, DataField, MomentField, NameField
+from jobqueue.models.fields import AmountField, CountField, DataField, FenceField, MomentField, NameField
 
 
 def _count(label: Any) -> CountField:
@@ -23,7 +23,8 @@ class Metric(models.Model):
 
     A row with an empty type is the total of its queue; with an empty queue as well, it is the total of everything.
     ``waited`` and ``ran`` are histograms as in ``policy.histogram``; their counts and sums have columns of their own
-    for simple queries. The depth is the last sample; ``oldest`` is how long the oldest due job had waited.
+    for simple queries. The depth is the last sample; ``oldest`` is how long the oldest due job had waited, and
+    ``shed`` is how many jobs a queue had shed until then.
     """
 
     span = CountField(_("length"), help_text=_("Seconds."))
@@ -42,6 +43,7 @@ class Metric(models.Model):
     queued = CountField(_("queued"), null=True)
     in_progress = CountField(_("in progress"), null=True)
     oldest = AmountField(_("oldest"), null=True, help_text=_("Seconds."))
+    shed = FenceField(_("shed"), null=True)
     waited = DataField(_("waited"), default=dict)
     ran = DataField(_("ran"), default=dict)
 

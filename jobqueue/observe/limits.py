@@ -27,6 +27,12 @@ def book_of(backend: Backend) -> LimitBook:
     return declared_book(registry).with_stored(one.limit for one in backend.limits.stored())
 
 
+def limits_in_force(backend: Backend) -> tuple[LimitBook, dict[str, StoredLimit]]:
+    """Return the limits in force, and the stored ones among them by place."""
+    stored = {one.limit.place: one for one in backend.limits.stored()}
+    return declared_book(registry).with_stored(one.limit for one in stored.values()), stored
+
+
 def limit_states(backend: Backend, queues: Iterable[str]) -> list[LimitState]:
     """Return the limits of these queues and of all types, with what is in use."""
     stored = {one.limit.place: one for one in backend.limits.stored()}
@@ -50,7 +56,8 @@ def used_up(backend: Backend, job: JobRecord) -> list[LimitUse]:
     book = book_of(backend)
     if not book.of(job.queue, job.type):
         return []
-    return [one for one in backend.limits.uses_of(book, job) if one.is_used_up]
+    kind = (job.queue, job.type, job.concurrency_key)
+    return [one for one in backend.limits.uses_of(book, [kind]) if one.is_used_up]
 
 
 def _named_queues(book: LimitBook) -> list[str]:

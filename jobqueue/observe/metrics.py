@@ -47,7 +47,10 @@ class Times(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The attempts of one stretch, and the last depth measured in it, or ``None`` if it wasn't measured."""
+    """The attempts of one stretch, and the last depth measured in it, or ``None`` if it wasn't measured.
+
+    ``shed`` counts the jobs that were shed since the stretch before.
+    """
 
     begins_at: datetime
     completed: int
@@ -60,6 +63,7 @@ class Point(NamedTuple):
     queued: int | None
     in_progress: int | None
     oldest: float | None
+    shed: int = 0
 
 
 class Figures(NamedTuple):
@@ -87,11 +91,11 @@ def figures(window: Window, queue: str = "", type: str = "") -> Figures:  # noqa
     for one in stretches:
         found.get(one.begins_at, []).append(one)
     summed = [_summed(moment, several) for moment, several in found.items()]
-    total = _whole(summed)
+    total, shed = _whole(summed), _shed(summed)
     return Figures(
         window,
-        points=tuple(_point(one) for one in summed),
-        total=_point(total),
+        points=tuple(_point(one, number) for one, number in zip(summed, shed, strict=True)),
+        total=_point(total, sum(shed)),
         success=success(total.tally.completed, total.tally.dead_lettered),
         by_type=tuple(shares(backend.metrics.totals(Scope.TYPE, span, since, queue, type))),
         by_queue=tuple(shares(backend.metrics.totals(Scope.QUEUE, span, since, queue, type))),
@@ -125,7 +129,17 @@ def _summed(begins_at: datetime, several: Sequence[Stretch]) -> Stretch:
         queued=sum(one.queued or 0 for one in met) if met else None,
         in_progress=sum(one.in_progress or 0 for one in met) if met else None,
         oldest=max((one.oldest for one in met if one.oldest is not None), default=None),
+        shed=max((one.shed for one in met if one.shed is not None), default=None),
     )
+
+
+def _shed(summed: Sequence[Stretch]) -> list[int]:
+    """Return how many jobs were shed in each stretch, from totals that stretches without a sample don't have."""
+    found, before = [], None
+    for one in summed:
+        found.append(0 if one.shed is None or before is None else max(0, one.shed - before))
+        before = before if one.shed is None else one.shed
+    return found
 
 
 def _whole(summed: Sequence[Stretch]) -> Stretch:
@@ -134,7 +148,7 @@ def _whole(summed: Sequence[Stretch]) -> Stretch:
     return last._replace(begins_at=summed[0].begins_at, tally=together(one.tally for one in summed))
 
 
-def _point(one: Stretch) -> Point:
+def _point(one: Stretch, shed: int) -> Point:
     counts = {name: getattr(one.tally, name) for name in ENDS}
     return Point(
         one.begins_at,
@@ -144,6 +158,7 @@ def _point(one: Stretch) -> Point:
         queued=one.queued,
         in_progress=one.in_progress,
         oldest=one.oldest,
+        shed=shed,
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from jobqueue.policy.histogram import merged
 from jobqueue.records import Depth, MetricSum, Share, Tally
+from jobqueue.records.gauge import Gauge
 from jobqueue.records.metric import COUNTED_TOGETHER, ENDS
 
 #: How long the stretches of each length, in seconds, are kept.
@@ -15,6 +16,8 @@ KEPT = {60: timedelta(hours=3), 600: timedelta(days=3), 3600: timedelta(days=30)
 
 #: The most types or queues in a report.
 MOST_SHARES = 50
+#: The largest number that the column holds.
+_MOST_SHED = 2**63 - 1
 
 Name = tuple[str, str]
 
@@ -23,11 +26,15 @@ ALL: Name = ("", "")
 
 
 class Met(NamedTuple):
-    """A sample of the depth: queued and running jobs, and the waiting time of the oldest due one in seconds."""
+    """A sample of the depth: queued and running jobs, and the waiting time of the oldest due one in seconds.
+
+    ``shed`` is how many jobs a queue has shed until now. Types have no such number.
+    """
 
     queued: int = 0
     in_progress: int = 0
     oldest: float | None = None
+    shed: int | None = None
 
 
 def begin_of(moment: datetime, span: int) -> datetime:
@@ -80,20 +87,26 @@ def spread(cap: int, each: int, counts: Sequence[int], together: int = COUNTED_T
     return max(each, min(cap, left // cut)) if cut else each
 
 
-def met(depths: Iterable[Depth], now: datetime) -> dict[Name, Met]:
+def met(depths: Iterable[Depth], now: datetime, gauges: Iterable[Gauge] = ()) -> dict[Name, Met]:
     """Return the samples of each queue and type, of each queue, and of everything."""
+    shed = {one.queue: one.shed for one in gauges if one.shed > 0}
     kinds = {(one.queue, one.type): Met(one.queued, one.in_progress, _age(one, now)) for one in depths}
     queues: dict[Name, list[Met]] = {}
     for (queue, _type), one in kinds.items():
         queues.setdefault((queue, ""), []).append(one)
-    return kinds | {name: met_in(several) for name, several in queues.items()} | {ALL: met_in(kinds.values())}
+    # A queue that sheds has a row even if it has no jobs any more.
+    places = {*queues, *((queue, "") for queue in shed)}
+    sums = {name: met_in(queues.get(name, ()))._replace(shed=shed.get(name[0], 0)) for name in places}
+    return kinds | sums | {ALL: met_in(kinds.values())._replace(shed=min(sum(shed.values()), _MOST_SHED))}
 
 
 def met_in(several: Iterable[Met]) -> Met:
     """Return the sum of samples, with the longest waiting time of all."""
     parts = list(several)
     ages = [one.oldest for one in parts if one.oldest is not None]
-    return Met(sum(one.queued for one in parts), sum(one.in_progress for one in parts), max(ages, default=None))
+    shed = [one.shed for one in parts if one.shed is not None]
+    queued, in_progress = sum(one.queued for one in parts), sum(one.in_progress for one in parts)
+    return Met(queued, in_progress, max(ages, default=None), sum(shed) if shed else None)
 
 
 def _age(depth: Depth, now: datetime) -> float | None:

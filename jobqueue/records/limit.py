@@ -52,7 +52,8 @@ class StoredLimit:
 class LimitUse:
     """How much of a limit one value of its key uses. Limits without a key have the value ``""``.
 
-    ``running`` has the ids of some of the running jobs. ``next_start`` says how long a used-up rate still holds.
+    ``running`` has the ids of some of the running jobs, and ``since`` is when the last of them started.
+    ``next_start`` says how long a used-up rate still holds.
     """
 
     limit: Limit
@@ -60,6 +61,7 @@ class LimitUse:
     used: int
     next_start: timedelta | None = None
     running: tuple[str, ...] = ()
+    since: datetime | None = None
 
     @property
     def is_used_up(self) -> bool:

@@ -50,13 +50,17 @@ ENDS = Tally._fields[2:7]
 
 
 class Stretch(NamedTuple):
-    """The metrics of one stretch of time, and the last depth sampled in it, or ``None`` without a sample."""
+    """The metrics of one stretch of time, and the last depth sampled in it, or ``None`` without a sample.
+
+    ``shed`` is how many jobs had been shed since the first one.
+    """
 
     begins_at: datetime
     tally: Tally
     queued: int | None = None
     in_progress: int | None = None
     oldest: float | None = None
+    shed: int | None = None
 
 
 class MetricSum(NamedTuple):

@@ -16,7 +16,7 @@ from jobqueue.ids import new_id
 from jobqueue.models import Job, Order, OrderPart
 from jobqueue.orders import confirmation, selection
 from jobqueue.orders.instruction import Instruction
-from jobqueue.records import Filter, Scope
+from jobqueue.records import Filter, Limit, LimitKind, Scope
 from jobqueue.records.schedule import Origin
 from jobqueue.schedules import operation
 from jobqueue.testing.clock import NOON
@@ -38,6 +38,8 @@ TAKES = {
     "_again": "enqueue_job",
     "queue_pause": "pause_queue",
     "queue_resume": "pause_queue",
+    "queue_limit": "set_limit",
+    "queue_unlimit": "set_limit",
     "schedule_make": "edit_schedule",
     "schedule_edit": "edit_schedule",
     "schedule_reset": "edit_schedule",
@@ -72,6 +74,8 @@ POSTED = {
     "overlap": "allow",
     "while_paused": "drop",
     "jitter": "0",
+    "kind": "concurrency",
+    "number": "3",
 }
 
 
@@ -85,7 +89,7 @@ def patterns():
 
 
 NAMES = sorted(set(patterns()))
-EVERY = ["view_job", "edit_job", "enqueue_job", *PERMISSIONS.values(), "pause_queue", "control_worker"]
+EVERY = ["view_job", "edit_job", "enqueue_job", *PERMISSIONS.values(), "pause_queue", "set_limit", "control_worker"]
 EVERY += ["edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
 
 
@@ -112,6 +116,7 @@ def place(queue):
         key = key_of(visitor, name, job_id)
         query = {"pause": "?scope=queue&name=mail", "resume": "?scope=queue&name=mail", "enqueue": "?type=send_welcome"}
         query["make"] = query["enqueue"]
+        query["limit"] = query["unlimit"] = f"{query['pause']}&kind=concurrency"
         by_error = f"?fingerprint={FINGERPRINT}" if "by_error" in name else ""
         by_name = "?queue=mail" if "queue_one" in name else ""
         return reverse(f"admin:{name}", args=[key] if has_id else []) + (
@@ -209,6 +214,8 @@ def test_pages_that_ask_for_more_than_sight_do_something(queue, sign_in, place):
         address = place(visitor, name, has_id)
         if name.endswith("queue_resume"):
             queue.operator.pause(Scope.QUEUE, "mail")
+        if name.endswith("queue_unlimit"):
+            queue.limits.set(Limit(Scope.QUEUE, "mail", LimitKind.CONCURRENCY, 2))
         before = state(queue)
         answer = visitor.client.post(address, {**POSTED, "seen": seen(queue, address)}, follow=True)
         if is_question(answer):

@@ -10,8 +10,8 @@ from django.db import connections
 from jobqueue.cli import exits
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job, Pause, Worker
-from jobqueue.observe.health import Cause
-from jobqueue.records import Progress, Scope
+from jobqueue.observe.health import Cause, findings, look
+from jobqueue.records import Limit, LimitKind, Progress, Scope
 from jobqueue.testing.contract.harness import draft, put_all, take
 from tests.sql.test_plans import LONG_AGO, all_visible, fill
 
@@ -132,6 +132,39 @@ def test_progress_is_stuck(named, over, queue, due, worker, change):
     assert named(words, Cause.PROGRESS_STUCK) == exits.WARNING
     queue.progress([report])
     over(Cause.PROGRESS_STUCK)
+
+
+def test_a_job_hangs_and_holds_its_limit(named, over, queue, due, worker, change, counted):
+    known, hanging = worker(), due()
+    queue.limits.set(Limit(Scope.TYPE, "send_welcome", LimitKind.CONCURRENCY, 1), author="ann")
+    (claim,) = take(queue, 1, owner=known.owner, types=frozenset({"send_welcome"}))
+    assert claim.id == hanging
+    due(ago=20 * MINUTE)
+    assert not named_causes(queue)  # it runs for a moment only
+    change[Job]({"pk": hanging}, started_at=queue.now() - 16 * MINUTE)
+    words = "The limit of 1 at once for the type send_welcome has let nothing start for 16"
+    assert named(words, Cause.LIMIT_USED_UP) == exits.WARNING
+    queue.limits.set(Limit(Scope.TYPE, "send_welcome", LimitKind.CONCURRENCY, 2))
+    counted(completed=1)
+    over(Cause.LIMIT_USED_UP)
+
+
+def named_causes(queue):
+    return [one.cause for one in findings(look(queue))]
+
+
+def test_a_limit_is_set_and_forgotten(named, over, queue, alias, due, worker, counted):
+    worker()
+    limit = Limit(Scope.QUEUE, "default", LimitKind.RATE, 1, 7_200.0)
+    queue.limits.set(limit, "the provider is slow", "ann")
+    due()
+    assert len(take(queue, 1, types=frozenset({"send_welcome"}))) == 1
+    due(ago=2 * HOUR)
+    counted(completed=1)
+    words = "The rate of 1 in 7200 s for the queue default is used up, and 1 job is due, the oldest for 2"
+    assert named(words, Cause.LIMIT_USED_UP) == exits.WARNING
+    queue.limits.unset(limit)
+    over(Cause.LIMIT_USED_UP)
 
 
 def test_a_tenant_floods_a_queue(named, over, queue, worker, counted):

@@ -14,7 +14,20 @@ from jobqueue.backends.base import Backend
 from jobqueue.errors import IdempotencyMismatch, LeaseLost
 from jobqueue.policy.leases import settle_overdue
 from jobqueue.policy.settling import completed, released
-from jobqueue.records import Again, Alone, Claim, ClaimRequest, Dead, Draft, Later, Scope, Settlement, Stopped
+from jobqueue.records import (
+    Again,
+    Alone,
+    Claim,
+    ClaimRequest,
+    Dead,
+    Draft,
+    Later,
+    Limit,
+    LimitKind,
+    Scope,
+    Settlement,
+    Stopped,
+)
 from jobqueue.testing import VirtualClock
 from jobqueue.testing.contract.harness import failing
 from tests.simulation.ledger import Ledger
@@ -28,6 +41,13 @@ SOON = (timedelta(0), timedelta(seconds=5))
 
 #: Few, so that the actors meet at them.
 MOST_JOBS = 8
+#: The limits of half of the seeds, and the keys that jobs have for them.
+LIMITS = (
+    Limit(Scope.TYPE, "greet", LimitKind.CONCURRENCY, 1),
+    Limit(Scope.QUEUE, "mail", LimitKind.CONCURRENCY, 1, key="account"),
+    Limit(Scope.QUEUE, "default", LimitKind.CONCURRENCY, 3),
+)
+KEYS = (None, '{"account":"a"}', '{"account":"b"}', "foreign")
 
 
 class RolledBack(Exception):
@@ -41,6 +61,7 @@ class World:
         self.alias, self.make_backend, self.clock, self.ledger = alias, make_backend, clock, ledger
         self.ids: list[str] = []
         self.clock_goes_back = False
+        self.limits: tuple[Limit, ...] = ()
 
     def connect(self) -> None:
         if self.alias:
@@ -61,6 +82,7 @@ class World:
             priority=rng.choice([1, 5]),
             delay=rng.choice(SOON),
             max_retries=rng.randint(1, 3),
+            **({"concurrency_key": rng.choice(KEYS)} if self.limits else {}),
             **values,
         )
 
@@ -125,7 +147,8 @@ class Worker(Process):
         count = self.rng.randint(0, len(self.held))
         offers = [self._ending(claim) for claim in self.rng.sample(list(self.held.values()), count)]
         limit = self.rng.randint(0, 3)
-        request = ClaimRequest(limit=limit, types=frozenset(TYPES), lease=LEASE) if limit else None
+        limits = self.world.limits
+        request = ClaimRequest(limit=limit, types=frozenset(TYPES), lease=LEASE, limits=limits) if limit else None
         began = self.world.clock.monotonic()
         for one in offers:
             self.ledger.offered(self.owner, one.claim, one.move)

@@ -24,6 +24,9 @@ COLUMNS = [
     "scheduled_at",
     "expires_at",
     "updated_at",
+    "queue",
+    "type",
+    "concurrency_key",
 ]
 MOMENTS = {"lease_until", "cancel_requested_at", "scheduled_at", "expires_at", "updated_at"}
 #: On Postgres a later number may be committed first; by so many no transaction falls behind.

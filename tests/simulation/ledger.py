@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from jobqueue.records import Claim, Ending, JobRecord
+from jobqueue.policy.limits.limits import LimitBook
+from jobqueue.policy.limits.uses import accounts_of
+from jobqueue.records import Claim, Ending, JobRecord, Limit
 from jobqueue.states import MOVES, JobStatus, Move
 from tests.simulation.changes import Change
 
@@ -33,6 +35,8 @@ class Ledger:
     ends: dict[Key, Change] = field(default_factory=dict)
     claims: dict[Key, str] = field(default_factory=dict)
     runs: Counter = field(default_factory=Counter)
+    limits: tuple[Limit, ...] = ()
+    used_up: bool = False
 
     # What the actors are told
 
@@ -167,6 +171,7 @@ class Ledger:
                 "an answer that was lost": bool(self.uncertain),
                 "a lease that ran out": any(self._ran_out(end) for end in self.ends.values()),
                 "a purge": bool(self.purged),
+                "a limit that was used up": self.used_up,
                 "a job that ran again": any(fence > 2 for _, fence in self.claims),
             }.items()
             if seen
@@ -180,6 +185,19 @@ class Ledger:
             row = self.rows.get(job_id)
             held = row and (row["status"], row["fence"], row["lease_owner"]) == (RUNNING, fence, owner)
             assert held, f"{owner} lost its live claim {fence} of {job_id}: {row}"
+
+    def check_limits(self) -> None:
+        """No limit has more running jobs than its number."""
+        if not self.limits:
+            return
+        book, running = LimitBook(self.limits), Counter[tuple[str, str]]()
+        for row in self.rows.values():
+            if row["status"] == RUNNING:
+                running.update(list(accounts_of(book, [(row["queue"], row["type"], row["concurrency_key"])])))
+        numbers = {limit.place: limit.number for limit in self.limits}
+        for (place, value), count in running.items():
+            assert count <= numbers[place], f"{count} jobs run under the limit {place} {value}"
+            self.used_up |= count == numbers[place]
 
     def check_answers(self) -> None:
         """What a worker was told of its settlement is what was stored."""

@@ -14,7 +14,7 @@ from jobqueue.records import ClaimRequest
 from jobqueue.testing import VirtualClock
 from jobqueue.testing.clock import NOON
 from tests.conftest import TABLES, make_sql_backend
-from tests.simulation.actors import LEASE, TYPES, Operator, Producer, Sweeper, Worker, World
+from tests.simulation.actors import LEASE, LIMITS, MOST_JOBS, TYPES, Operator, Producer, Sweeper, Worker, World
 from tests.simulation.borders import PostgresWatch
 from tests.simulation.changes import Changes
 from tests.simulation.ledger import ACTIVE, Ledger
@@ -49,6 +49,7 @@ class Simulation:
         """Live through a seed; return the steps that were taken."""
         world = self._begin()
         world.clock_goes_back = seed % 4 == 3
+        world.limits = world.ledger.limits = LIMITS if seed % 2 else ()
         turns = Turns(seed, self.watch, lambda rng: _pass_time(world, rng))
         turns.add(*(self._actor(world, name, Random(f"{seed} {name}")) for name in CAST))
         try:
@@ -86,6 +87,7 @@ class Simulation:
             turns.is_written = any(actor.blocked for actor in turns.actors)
             for change in self.changes.new():
                 world.ledger.note(change)
+            world.ledger.check_limits()
         world.ledger.check_live(world.clock.monotonic())
 
     def _come_to_an_end(self, world: World, turns: Turns) -> None:
@@ -93,12 +95,13 @@ class Simulation:
         backend, owner, ledger = world.make_backend(), "nobody:1", world.ledger
         for pause in backend.operator.pauses():
             backend.operator.resume(pause.scope, pause.name)
-        for _ in range(10):
+        for _ in range(10 * MOST_JOBS if world.limits else 10):
             if not any(row["status"] in ACTIVE for row in ledger.rows.values()):
                 break
             world.clock.advance(timedelta(minutes=2))
             _sweep(backend, world.clock)
-            claims = backend.cycle(owner, (), ClaimRequest(limit=50, types=frozenset(TYPES), lease=LEASE)).claims
+            request = ClaimRequest(limit=50, types=frozenset(TYPES), lease=LEASE, limits=world.limits)
+            claims = backend.cycle(owner, (), request).claims
             offers = [completed(claim) for claim in claims]
             for one in offers:
                 ledger.offered(owner, one.claim, one.move)

@@ -15,8 +15,10 @@ import pytest
 from django.db import ProgrammingError
 
 from jobqueue.backends.postgresql import statements as postgresql_statements
+from jobqueue.backends.postgresql.claims import limit_statements as postgresql_limit_statements
 from jobqueue.backends.sql import statements as sql_statements
 from jobqueue.backends.sqlite import statements as sqlite_statements
+from jobqueue.backends.sqlite.claims import limited_claims as sqlite_limited_claims
 from jobqueue.states import JobStatus
 from tests.contract.test_guards import LOCK, SQLITE_HELD, SQLITE_HELD_BY_PLACE, WITHOUT_A_LOOK, Without
 from tests.simulation.borders import borders
@@ -57,6 +59,7 @@ DANGERS = {
     "a lease that ran out",
     "a purge",
     "a job that ran again",
+    "a limit that was used up",
     *(f"an attempt that ended as {status}" for status in JobStatus if status is not JobStatus.IN_PROGRESS),
 }
 
@@ -93,6 +96,7 @@ MUTANTS = {
         "the fence of an extension": [("EXTEND", SQLITE_HELD, "")],
         "the end of a lease": [("RAN_OUT", "lease_until < ?", "? IS NOT NULL")],
         "the count of the fence": [("TAKE", "fence = fence + 1", "fence = fence")],
+        "the running jobs of a limit": [("limits RUNNING", "lease_until > ''", "FALSE")],
         "what an operator wants stopped": [
             ("SETTLE", "j.cancel_requested_at IS NULL", "TRUE"),
             ("SETTLE", "j.cancel_requested_at IS NOT NULL", "FALSE"),
@@ -105,9 +109,11 @@ MUTANTS = {
         "the end of a lease": [("RAN_OUT", "AND lease_until < @now", "")],
         "the locks of a claim": [("FIRST", LOCK, "")],
         "the locks of a sweep": [("RAN_OUT", LOCK, "")],
+        "the locks of limits": [("limits LOCK", "pg_try_advisory_xact_lock", "0 < abs")],
     },
 }
 STATEMENTS = {"default": sqlite_statements, "postgres": postgresql_statements}
+LIMIT_STATEMENTS = {"default": sqlite_limited_claims, "postgres": postgresql_limit_statements}
 _MARKS = {"default": pytest.mark.sqlite, "postgres": pytest.mark.postgres}
 _IDS = {"default": "sqlite", "postgres": "postgres"}
 
@@ -123,7 +129,8 @@ _IDS = {"default": "sqlite", "postgres": "postgres"}
 )
 def test_without_a_guard_some_order_breaks_a_promise(simulation, guard, monkeypatch):
     for name, text, instead in MUTANTS[simulation.kind][guard]:
-        Without(monkeypatch).text(STATEMENTS[simulation.kind], name, text, instead)
+        modules = LIMIT_STATEMENTS if name.startswith("limits ") else STATEMENTS
+        Without(monkeypatch).text(modules[simulation.kind], name.removeprefix("limits "), text, instead)
     postgresql_statements.cycle_statement.cache_clear()
     try:
         with pytest.raises(Broken) as broken:

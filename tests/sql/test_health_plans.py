@@ -27,7 +27,7 @@ CAP = 100
 #: The jobs in a sample of tenants: 25 at each end of each of ten priorities.
 SAMPLE = 500
 #: An index of more jobs is deeper.
-DEEPER = Counter(dict.fromkeys(("dead letters", "ended leases", "tenants"), 20))
+DEEPER = Counter(dict.fromkeys(("dead letters", "ended leases", "tenants", "first due"), 20))
 
 
 def dead_letters(alias, count):
@@ -66,6 +66,8 @@ def look(backend, measured):
         assert sum(one.jobs for one in backend.health.lapsed_leases(timedelta(0), cap=CAP)) <= CAP
     with measured("tenants"):
         assert sum(backend.health.tenants("default", "resize").values()) <= SAMPLE
+    with measured("first due"):
+        assert len(backend.limits.first_due("default", "resize")) <= SAMPLE / 2
 
 
 @pytest.mark.sqlite

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from jobqueue.admin import display
 from jobqueue.observe.health import Finding, Level, Place, Reading, advice, findings, sentence
+from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.states import JobStatus
 
 #: How many problems of one cause are listed.
@@ -60,7 +61,19 @@ def _clean(one: Finding) -> Finding:
         schedule=display.clean(one.schedule),
         tenant=display.clean(one.tenant),
         reason=display.clean(one.reason),
+        limit=_clean_limit(one.limit),
     )
+
+
+def _clean_limit(one: WithheldJobs | None) -> WithheldJobs | None:
+    if one is None:
+        return None
+    stored = one.stored
+    if stored is not None:
+        stored = replace(stored, reason=display.clean(stored.reason), author=display.clean(stored.author))
+    limit = replace(one.use.limit, name=display.clean(one.use.limit.name), key=display.clean(one.use.limit.key))
+    use = replace(one.use, limit=limit, value=display.clean(one.use.value))
+    return replace(one, use=use, stored=stored)
 
 
 def _where(one: Finding, address: Address) -> str:

@@ -13,14 +13,14 @@ from django.utils.translation import gettext
 from jobqueue.admin import live
 from jobqueue.admin.base import address
 from jobqueue.admin.dashboard import scales
-from jobqueue.admin.dashboard.charts import Chart, Series, areas
+from jobqueue.admin.dashboard.charts import Chart, Series, areas, bars
 from jobqueue.admin.dashboard.panels import WINDOW_LABELS
 from jobqueue.admin.dashboard.snapshot import Asked
-from jobqueue.admin.operations import lane_rows, queue_rows
+from jobqueue.admin.operations import lane_rows, limit_rows, queue_rows
 from jobqueue.backends import current
 from jobqueue.observe.metrics import Figures, figures
 from jobqueue.observe.turns import shares
-from jobqueue.records import TurnShare
+from jobqueue.records import Scope, TurnShare
 
 
 class QueuePage(NamedTuple):
@@ -53,9 +53,9 @@ class QueuePage(NamedTuple):
         query = {"queue": self.name, "window": window or self.asked.window.name}
         return f"{address(of, page)}?{urlencode(query, errors='replace')}"
 
-    def parts(self, of: admin.ModelAdmin[Any], may_pause: bool) -> list[live.RenderedPart]:
+    def parts(self, of: admin.ModelAdmin[Any], *, may_pause: bool, may_set: bool) -> list[live.RenderedPart]:
         """Make the parts of the page."""
-        shared = {"may_pause": may_pause}
+        shared = {"may_pause": may_pause, "may_set": may_set}
         queue = queue_rows.queue(of, self.seen, self.name)
         lanes = lane_rows.rows(self.name)
         types = [row for row in queue_rows.types(of, self.seen) if row.queue == self.name]
@@ -68,6 +68,16 @@ class QueuePage(NamedTuple):
             live.part(
                 "types", "queue_table", {**shared, "rows": types, "is_types": True, "label": gettext("Job types")}
             ),
+            live.part(
+                "limits",
+                "limit_table",
+                {
+                    **shared,
+                    "rows": limit_rows.rows(of, [self.name], [row.name for row in types]),
+                    "new_address": limit_rows.of_target(of, Scope.QUEUE, self.name),
+                },
+            ),
+            *([live.RenderedPart("shed", bars(_shed_chart(self.figures)))] if queue.shed else ()),
         ]
 
 
@@ -112,6 +122,20 @@ def _chart(of: Figures) -> Chart:
         say=scales.number,
         series=series,
         empty=gettext("No data."),
+    )
+
+
+def _shed_chart(of: Figures) -> Chart:
+    """Make the chart of what was shed."""
+    series = [Series("shed", gettext("shed"), [one.shed for one in of.points])]
+    return Chart(
+        name="shed",
+        title=gettext("Jobs shed"),
+        moments=scales.moments([one.begins_at for one in of.points], of.window.span),
+        scale=scales.counts(_known(series)),
+        say=scales.number,
+        series=series,
+        empty=gettext("No jobs were shed."),
     )
 
 

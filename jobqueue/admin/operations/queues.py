@@ -20,7 +20,7 @@ from jobqueue import control
 from jobqueue.admin import display, live
 from jobqueue.admin.actions.forms import ReasonForm
 from jobqueue.admin.base import address, breadcrumb, page
-from jobqueue.admin.operations import queue_rows
+from jobqueue.admin.operations import limit_rows, limits, queue_rows
 from jobqueue.admin.operations.queue_page import QueuePage
 from jobqueue.backends import current
 from jobqueue.errors import JobQueueError
@@ -36,7 +36,7 @@ CHANGES_SHOWN = 10
 
 @admin.register(Queue)
 class QueueAdmin(live.LivePageAdmin):
-    """One page with the queues and their types, one for each queue, and pages to pause and to resume."""
+    """One page with the queues and their types, one for each queue, and pages to pause, resume and limit them."""
 
     def get_urls(self) -> list[URLPattern]:
         name, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
@@ -47,6 +47,8 @@ class QueueAdmin(live.LivePageAdmin):
             path("one/live/", wrap(self.one_live_view), name=f"{name}_one_live"),
             path("pause/", wrap(self.steer_view), {"verb": "pause"}, name=f"{name}_pause"),
             path("resume/", wrap(self.steer_view), {"verb": "resume"}, name=f"{name}_resume"),
+            path("limit/", wrap(self.limit_view), {"verb": "set"}, name=f"{name}_limit"),
+            path("unlimit/", wrap(self.limit_view), {"verb": "unset"}, name=f"{name}_unlimit"),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -70,12 +72,14 @@ class QueueAdmin(live.LivePageAdmin):
 
     def _tables(self, request: HttpRequest, seen: queue_rows.Seen) -> dict[str, Any]:
         queues, types = queue_rows.queues(self, seen), queue_rows.types(self, seen)
-        shared = {"may_pause": request.user.has_perm(MAY_PAUSE)}
+        shared = _may(request)
+        names = [row.name for row in queues]
         parts = [
             live.part("queues", "queue_table", {**shared, "rows": queues, "label": gettext("Queues")}),
             live.part(
                 "types", "queue_table", {**shared, "rows": types, "is_types": True, "label": gettext("Job types")}
             ),
+            live.part("limits", "limit_table", {**shared, "rows": limit_rows.rows(self, names)}),
         ]
         return {"queues": queues, "types": types, "parts": parts}
 
@@ -89,7 +93,7 @@ class QueueAdmin(live.LivePageAdmin):
         if not found.name:
             return HttpResponseRedirect(address(self, "changelist"))
         context = {
-            "parts": found.parts(self, request.user.has_perm(MAY_PAUSE)),
+            "parts": found.parts(self, **_may(request)),
             "windows": found.windows(self),
             **live.frame(found.address(self, "one_live"), found.address(self, "one"), found.seen.now),
         }
@@ -101,7 +105,15 @@ class QueueAdmin(live.LivePageAdmin):
         """Return the parts of a queue's page that have changed."""
         self.require(request)
         found = QueuePage.of(request.GET)
-        return live.changes(request, found.seen.now, found.parts(self, request.user.has_perm(MAY_PAUSE)))
+        return live.changes(request, found.seen.now, found.parts(self, **_may(request)))
+
+    # Limits
+
+    def limit_view(self, request: HttpRequest, verb: str) -> HttpResponse:
+        """Set or unset a limit of a queue or type."""
+        self.require(request, limits.MAY_SET)
+        view = limits.set_view if verb == "set" else limits.unset_view
+        return view(self, request, *_target(request))
 
     # Pauses
 
@@ -127,6 +139,11 @@ class QueueAdmin(live.LivePageAdmin):
             "back": address(self, "changelist"),
         }
         return page(self, request, "jobqueue/admin/steering.html", TITLES[verb, scope], [breadcrumb(self)], **context)
+
+
+def _may(request: HttpRequest) -> dict[str, bool]:
+    """Return what the user may do on the pages of queues."""
+    return {"may_pause": request.user.has_perm(MAY_PAUSE), "may_set": request.user.has_perm(limits.MAY_SET)}
 
 
 TITLES: dict[tuple[str, Scope], Any] = {
@@ -189,7 +206,7 @@ def _log(request: HttpRequest, verb: str, scope: Scope, name: str, why: str) -> 
 
 
 class Change(NamedTuple):
-    """A pause or a resume in Django's log."""
+    """A pause, a resume or a limit in Django's log."""
 
     at: SafeString
     user: str
@@ -198,7 +215,7 @@ class Change(NamedTuple):
 
 
 def _changes() -> list[Change]:
-    """Read the latest pauses and resumes from Django's log."""
+    """Read the latest pauses, resumes and limits from Django's log."""
     kind = ContentType.objects.get_for_model(Queue, for_concrete_model=False)
     rows = LogEntry.objects.filter(content_type=kind).select_related("user").order_by("-action_time")[:CHANGES_SHOWN]
     return [

@@ -57,7 +57,8 @@ class MemoryBackend(Backend):
         self._settlements = self.settlements_class(self._tables, self._drafts)
         self.jobs = MemoryJobReader(self._tables)
         self.operator = MemoryOperator(self._tables)
-        self.metrics = MemoryMetrics(self._tables)
+        self.gauges = MemoryGauges(self._tables)
+        self.metrics = MemoryMetrics(self._tables, self.gauges)
         self.workers = MemoryWorkerRegistry(self._tables)
         self.duties = MemoryDutyRoster(self._tables)
         self.retention = MemoryRetention(self._tables)
@@ -65,7 +66,6 @@ class MemoryBackend(Backend):
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
-        self.gauges = MemoryGauges(self._tables)
         self.limits: MemoryLimits = MemoryLimits(self._tables)
         self.lanes = self.limits.lanes
         self.turns = self.limits.turns

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from jobqueue.policy.limits.limits import LimitBook
-from jobqueue.records import JobRecord, Limit, LimitUse, StoredLimit
+from jobqueue.policy.limits.uses import Kind
+from jobqueue.records import Limit, LimitUse, StoredLimit
 
 #: Workers read the stored limits again after so many seconds.
 MAX_AGE = 0.5
-#: A bound for the values of one key, above any number of slots.
-MOST_VALUES = 1_000_000
 
 
 class Limits(ABC):
@@ -45,5 +45,9 @@ class Limits(ABC):
         """
 
     @abstractmethod
-    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
-        """Return what is in use of the limits of one job, with ids of running jobs."""
+    def uses_of(self, book: LimitBook, kinds: Collection[Kind]) -> list[LimitUse]:
+        """Return what is in use of the limits of jobs with these queues, types and keys, with ids of running jobs."""
+
+    @abstractmethod
+    def first_due(self, queue: str, job_type: str, sample: int = 25) -> list[tuple[str | None, datetime]]:
+        """Return the keys and due times of the first due jobs of a queue and type, ``sample`` of each priority."""

@@ -33,6 +33,7 @@ from jobqueue.backends.sql.settlements import Settlements
 from jobqueue.backends.wake import Producer
 from jobqueue.clock import Clock
 from jobqueue.errors import JobQueueError, LeaseLost
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.records import (
     Claim,
     ClaimRequest,
@@ -111,6 +112,10 @@ class SqlBackend(Backend):
     @property
     def left_out(self) -> Mapping[str, str]:
         return self.obstacles.left_out
+
+    @property
+    def book(self) -> LimitBook:
+        return self.limited.last_book
 
     def any_text(self) -> AbstractContextManager[None]:
         return self.session.any_text()

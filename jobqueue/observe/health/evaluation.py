@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jobqueue.observe.health import duties, failures, flow, schedules, storage, workers
+from jobqueue.observe.health import duties, failures, flow, limits, schedules, storage, workers
 from jobqueue.observe.health.finding import Cause, Finding, Level, summed_up
 from jobqueue.observe.health.reading import Reading
 
@@ -42,6 +42,7 @@ _RUN_HERE: tuple[Find, ...] = (
     flow.overdue,
     flow.progress_stuck,
     flow.tenant_flood,
+    limits.limit_used_up,
 )
 _ORDER = {cause: place for place, cause in enumerate(Cause)}
 

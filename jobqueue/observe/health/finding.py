@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from jobqueue.records import LimitUse, StoredLimit
+
 
 class Level(IntEnum):
     """The level of a finding; a higher number is worse. A notice, such as a pause, may be intended and is no alarm."""
@@ -41,6 +43,7 @@ class Cause(StrEnum):
     QUEUE_STALLED = "queue_stalled"
     PAUSE_FORGOTTEN = "pause_forgotten"
     PROGRESS_STUCK = "progress_stuck"
+    LIMIT_USED_UP = "limit_used_up"
     TENANT_FLOOD = "tenant_flood"
     DIED_LATELY = "died_lately"
     SNAPSHOT_HELD = "snapshot_held"
@@ -87,6 +90,20 @@ class Failures:
 NO_FAILURES = Failures(0, 0, timedelta(0), 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class WithheldJobs:
+    """Due jobs of a queue and type that one limit keeps from starting, the first of them due since ``since``.
+
+    ``stored`` is set if an operator set the limit.
+    """
+
+    queue: str
+    type: str
+    since: datetime
+    use: LimitUse
+    stored: StoredLimit | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One problem, or several of one cause, which ``parts`` lists.
@@ -94,7 +111,7 @@ class Finding:
     ``jobs`` counts its jobs; if ``is_capped``, there are more. ``due`` and ``held`` count those that are due and those
     that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
     known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
-    worker or the database.
+    worker or the database. ``limit`` is the limit that keeps jobs from starting.
     """
 
     level: Level
@@ -120,6 +137,7 @@ class Finding:
     since: datetime | None = None
     length: timedelta = timedelta(0)
     reason: str = ""
+    limit: WithheldJobs | None = None
     parts: tuple[Finding, ...] = ()
 
 

@@ -123,7 +123,9 @@ def overdue(seen: Reading) -> Iterator[Finding]:
 def _waiting_for_turn(seen: Reading, length: timedelta) -> list[Depth]:
     """List the jobs that have been due for so long although a live worker takes such jobs."""
     not_taken = seen.not_taken
+    withheld = {(one.queue, one.type) for one in seen.withheld}  # another finding names the limit
     served = [row for row in seen.depths if not row.paused and row not in not_taken] if seen.alive else []
+    served = [row for row in served if (row.queue, row.type) not in withheld]
     return [row for row in served if row.oldest_due_at is not None and seen.now - row.oldest_due_at >= length]
 
 

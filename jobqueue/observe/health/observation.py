@@ -10,6 +10,7 @@ from jobqueue.backends.base import Backend
 from jobqueue.handlers.registry import registry
 from jobqueue.observe.health.failures import PAST, WINDOWS
 from jobqueue.observe.health.flow import FLOOD_AT, FLOOD_FOR, STALLED_FOR, STUCK_FOR
+from jobqueue.observe.health.limits import withheld_jobs
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.health.schedules import LATE
 from jobqueue.observe.health.workers import RESTART
@@ -50,6 +51,7 @@ def look(
         lapsed=backend.health.lapsed_leases(GRACE),
         quiet=backend.health.quiet_jobs(STUCK_FOR),
         tenants=_tenants(backend, depths, now),
+        withheld=withheld_jobs(backend, depths, now),
         attempts=_attempts(backend, now),
         moving=_moving(backend, now),
         busy_at=_busy_at(backend, now),

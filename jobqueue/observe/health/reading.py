@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from jobqueue.observe.health.finding import Level
+from jobqueue.observe.health.finding import Level, WithheldJobs
 from jobqueue.records import (
     DeadLetterCount,
     Depth,
@@ -56,6 +56,7 @@ class Reading:
     lapsed: Sequence[LapsedLeases] = ()
     quiet: Sequence[QuietJob] = ()
     tenants: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    withheld: Sequence[WithheldJobs] = ()
     attempts: Mapping[timedelta, Mapping[str, MetricSum]] = field(default_factory=dict)
     moving: Set[str] | None = None
     busy_at: datetime | None = None
@@ -126,6 +127,7 @@ class Reading:
             counts={} if type else {name: count for name, count in self.counts.items() if queue in ("", name)},
             dead_letters=[one for one in self.dead_letters if concerns(one.queue, one.type)],
             quiet=[one for one in self.quiet if concerns(one.queue, one.type)],
+            withheld=[one for one in self.withheld if concerns(one.queue, one.type)],
             tenants={name: found for name, found in self.tenants.items() if concerns(*name)},
             attempts={} if queue else sums,
         )

@@ -6,19 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
-from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from jobqueue import foreign_json
 from jobqueue.policy.queue_options import entry_of
 from jobqueue.records.job import Scope
-from jobqueue.records.limit import Limit, LimitKind, LimitUse
+from jobqueue.records.limit import Limit, LimitKind
 from jobqueue.records.queue_options import QueueOptions
 
 #: Other programs may name any number of queues, so what is remembered of them is forgotten at times.
 _REMEMBERED = 10_000
-#: How many of the running jobs a use names.
-NAMED = 10
 #: A limit's place, and the value of its key.
 Account = tuple[str, str]
 
@@ -269,52 +266,3 @@ def choose(
         else:
             chosen.withhold(allowances.wait(one.queue, one.type, one.keys))
     return chosen
-
-
-class Running(NamedTuple):
-    """A job that has a lease."""
-
-    id: str
-    queue: str
-    type: str
-    keys: str | None
-
-
-def uses_of(job_keys: str | None, found: Iterable[LimitUse]) -> list[LimitUse]:
-    """Return the uses that count for a job with these keys."""
-    values = keys_of(job_keys)
-    return [one for one in found if one.value == (values.get(one.limit.key) if one.limit.key else "")]
-
-
-def uses(
-    book: LimitBook,
-    pairs: Iterable[tuple[str, str]],
-    running: Iterable[Running],
-    starts: Iterable[tuple[str, str, int, timedelta]],
-    most: int,
-) -> list[LimitUse]:
-    """Return what is in use of the limits of pairs of queue and type, the most used first.
-
-    ``starts`` has place, key, count and the time until the first start leaves its window.
-    """
-    limits = {limit.place: limit for pair in pairs for limit in book.of(*pair)}
-    ids: dict[Account, list[str]] = {}
-    for one in running:
-        values = keys_of(one.keys)
-        for limit in book.of(one.queue, one.type):
-            if limit.kind is LimitKind.CONCURRENCY and (not limit.key or limit.key in values):
-                ids.setdefault((limit.place, values[limit.key] if limit.key else ""), []).append(one.id)
-    found = [
-        LimitUse(limits[place], value, len(several), running=tuple(sorted(several)[:NAMED]))
-        for (place, value), several in ids.items()
-        if place in limits
-    ]
-    for place, value, count, frees in starts:
-        if place in limits:
-            wait = frees if count >= limits[place].number else None
-            found.append(LimitUse(limits[place], value, count, next_start=wait))
-    used = {one.limit.place for one in found}
-    found += [LimitUse(limit, "", 0) for place, limit in limits.items() if place not in used and not limit.key]
-    found.sort(key=lambda use: (use.limit.place, -use.used, use.value))
-    by_place = groupby(found, key=lambda use: use.limit.place)
-    return [use for _place, several in by_place for use in islice(several, most)]

@@ -237,8 +237,21 @@ class LimitContract(Contract):
         ]
         assert found[1].running == tuple(sorted(jobs[:2]))
         assert (found[3].next_start, found[3].is_used_up) == (timedelta(seconds=6), True)
-        mine = backend.limits.uses_of(book, job(backend, jobs[2]))
-        assert [(one.value, one.used) for one in mine] == [("", 3), ("a", 2), ("", 3)]
+        assert found[1].since == clock.now() - timedelta(seconds=4)
+        mine = backend.limits.uses_of(book, [("default", "resize", keys[2]), ("default", "other", keys[3])])
+        assert [(one.limit, one.value, one.used) for one in mine] == [
+            (at_once(2, key="account"), "a", 2),
+            (rate(3, per=10.0), "", 3),
+            (at_once(9), "", 3),
+        ]
+        assert mine[1].next_start == timedelta(seconds=6)
+
+    def test_first_due(self, backend: Backend, clock: VirtualClock) -> None:
+        keys = [f'{{"account":"{name}"}}' for name in "abc"]
+        put_all(backend, *(draft(concurrency_key=key) for key in keys), draft(priority=1), draft(queue="mail"))
+        put_all(backend, draft(priority=1, scheduled_at=clock.now() + timedelta(hours=1)))
+        found = backend.limits.first_due("default", "resize", sample=2)
+        assert found == [(None, clock.now()), (keys[0], clock.now()), (keys[1], clock.now())]
 
     # Races
 

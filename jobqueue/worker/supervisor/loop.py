@@ -12,6 +12,8 @@ from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.handlers.limits import declared
 from jobqueue.handlers.registry import registry
 from jobqueue.policy.fingerprint import with_fingerprint
+from jobqueue.policy.limits.freed import leaves_room
+from jobqueue.policy.limits.limits import LimitBook
 from jobqueue.policy.settling import settled
 from jobqueue.records import Claim, ClaimRequest, Cycle, Dead, Ending, Event, Failure, Settlement
 from jobqueue.states import Move, target
@@ -89,6 +91,8 @@ class Loop:
             offered = self._but_postponed(offered, cycle.postponed)
         self._context.claims.stored(offered)
         self._told(offered, cycle)
+        if offered and (book := self._context.backend.book):
+            self._pass_on(book, offered, cycle, request)
         if request is not None:
             self._plan_next(began, cycle, limit)
             self._begin(cycle.claims, began)
@@ -177,6 +181,13 @@ class Loop:
             events += context.events.followed(cycle.followed)
         if events:
             context.events.tell(events)
+
+    def _pass_on(
+        self, book: LimitBook, ended: Sequence[PendingSettlement], cycle: Cycle, request: ClaimRequest | None
+    ) -> None:
+        """Wake other workers if a limit has room that this one couldn't fill: nothing else tells them."""
+        if leaves_room(book, [held.claim for held, _ in ended], cycle, request):
+            self._context.database.ask(self._context.backend.wake)
 
     def _refused(self, held: HeldClaim) -> Event:
         """Return the event of a refused settlement: a lost claim, or a job that an atomic handler completed itself."""

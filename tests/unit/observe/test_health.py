@@ -9,8 +9,9 @@ import pytest
 
 from jobqueue.cli.finding_text import text
 from jobqueue.cli.values import WORDING
-from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, sentence
+from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, limits, sentence
 from jobqueue.observe.health.failures import HOPELESS, LATELY, LEAST_ATTEMPTS, PAST, WINDOWS
+from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.observe.health.flow import FORGOTTEN_AFTER, OLD, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
 from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG, MANY_DEAD_ROWS
@@ -19,10 +20,14 @@ from jobqueue.records import (
     DeadLetterCount,
     Depth,
     LapsedLeases,
+    Limit,
+    LimitKind,
+    LimitUse,
     MetricSum,
     PauseRecord,
     QuietJob,
     Scope,
+    StoredLimit,
     WorkerRecord,
     WorkerState,
 )
@@ -68,6 +73,20 @@ def attempts(recent, past=None, window=MINUTE):
     return sums | {PAST: {recent.name: MetricSum(recent.name, *added)}}
 
 
+def withheld(age=STALLED_FOR, held=MINUTE, stored=None, **use):
+    """Make jobs that a limit keeps waiting."""
+    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if "next_start" in use else LimitKind.CONCURRENCY, 1, key="size")
+    used = LimitUse(limit, "7", 1, running=("01J",), since=NOON - held, **use)
+    author = None if stored is None else StoredLimit(limit, "the provider is slow", "ann", NOON - stored)
+    return [WithheldJobs("default", "resize", NOON - age, used, author)]
+
+
+def usual(seconds):
+    """Make the attempts of a day that ran so long each."""
+    return {PAST: {"resize": ends()._replace(ran=10, ran_for=10 * seconds)}}
+
+
+LONG_DUE = depth(oldest_due_at=NOON - OLD)
 STOPPING = worker(state=WorkerState.STOPPING)
 KILLED = worker("host:2:cd", seen_at=NOON - DEAD_AFTER - SECOND)
 LAPSED = LapsedLeases(KILLED.owner, 3, NOON - 10 * SECOND)
@@ -269,6 +288,42 @@ READINGS = {
         [],
     ),
     "no tenants": (reading(depth(), workers=[worker()], tenants={("default", "resize"): {"": 50}}), []),
+    "a limit that hangs": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(held=STALLED_FOR), moving=()),
+        [("WARNING", "limit_used_up", "default", "running_jobs")],
+    ),
+    "a limit of jobs that run for long": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(held=STALLED_FOR), attempts=usual(600), moving=()),
+        [],
+    ),
+    "a limit with a backlog": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(age=OLD)),
+        [("NOTICE", "limit_used_up", "default", "queues")],
+    ),
+    "a limit with a backlog, just set": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(age=OLD, stored=MINUTE)),
+        [("NOTICE", "limit_used_up", "default", "queues")],
+    ),
+    "a forgotten limit": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(age=OLD, stored=limits.FORGOTTEN_AFTER)),
+        [("WARNING", "limit_used_up", "default", "queues")],
+    ),
+    "a daily rate in code": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(next_start=limits.FAR)),
+        [("NOTICE", "limit_used_up", "default", "queues")],
+    ),
+    "a daily rate that was set": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(next_start=limits.FAR, stored=MINUTE)),
+        [("WARNING", "limit_used_up", "default", "queues")],
+    ),
+    "a rate that goes on soon": (
+        reading(LONG_DUE, workers=[worker()], withheld=withheld(next_start=MINUTE, stored=DAY)),
+        [],
+    ),
+    "limits without a worker": (
+        reading(depth(), withheld=withheld(held=OLD)),
+        [("WARNING", "no_worker", "default", "workers")],
+    ),
     "this clock": (reading(skew=-CLOCK_TOLERANCE), [("WARNING", "clocks_apart", "", "workers")]),
     "a worker's clock": (
         reading(workers=[worker(started_at=NOON + CLOCK_TOLERANCE)]),
@@ -314,6 +369,21 @@ def test_the_worst_comes_first():
     levels = [one.level for one in findings(seen)]
     assert levels == sorted(levels, reverse=True)
     assert len(set(levels)) == 3
+
+
+def test_a_limit_says_what_uses_it_up_and_who_set_it():
+    def said(**values):
+        (one,) = findings(reading(LONG_DUE, workers=[worker()], withheld=withheld(**values)))
+        return sentence(one, WORDING, NOON)
+
+    assert said(held=STALLED_FOR) == (
+        "The limit of 1 at once for the type resize with size 7 has let nothing start for 15m, and 1 job is due. "
+        "These jobs use it up: 01J."
+    )
+    assert said(age=OLD, stored=DAY) == (
+        "The limit of 1 at once for the type resize with size 7 is used up, and 1 job is due, the oldest for 1h. "
+        "ann set the limit 1d ago: the provider is slow."
+    )
 
 
 def test_one_cause_is_one_line_however_many_it_concerns():

@@ -52,7 +52,7 @@ def test_a_window_has_a_point_for_each_stretch_and_ends_with_the_present_one(que
 
 def test_where_nothing_happened_there_are_zeros_and_no_times(queue, clock):
     found = figures(HOUR)
-    assert {one[1:] for one in (*found.points, found.total)} == {(0, 0, 0, 0, 0, NONE, NONE, None, None, None)}
+    assert {one[1:] for one in (*found.points, found.total)} == {(0, 0, 0, 0, 0, NONE, NONE, None, None, None, 0)}
     assert (found.success, found.by_type, found.by_queue) == (None, (), ())
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import translation
@@ -11,7 +13,7 @@ from jobqueue.admin.display import WORDING
 from jobqueue.cli import reason_text as told_by_commands
 from jobqueue.observe import reasons as observed
 from jobqueue.observe.reasons import ITS_TURN, Scene, reasons
-from jobqueue.records import JobRecord, PauseRecord, Scope, WorkerRecord, WorkerState
+from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, PauseRecord, Scope, WorkerRecord, WorkerState
 from jobqueue.testing.clock import NOON
 
 LATER, EARLIER = NOON + timedelta(minutes=5), NOON - timedelta(minutes=5)
@@ -32,7 +34,22 @@ def scene(one, *workers, pauses=(), ahead=0, known=frozenset({"resize"}), **valu
     return Scene(now=NOON, job=one, pauses=pauses, workers=workers, known_types=known, ahead=ahead, **values)
 
 
+def use(used=3, key="", per=0.0, **values):
+    """Make the use of a limit of 3 that is used up."""
+    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if per else LimitKind.CONCURRENCY, 3, per, key)
+    return [LimitUse(limit, "7" if key else "", used, **values)]
+
+
+def limited(**values):
+    return scene(job(), worker(), used_up=use(**values))
+
+
 SCENES = {
+    "relayed": scene(job(), relays_to="shared"),
+    "limit_used_up": limited(running=("01J", "02J", "03J")),
+    "limit_used_up, of a key": limited(key="account", running=("01J",)),
+    "rate_used_up": limited(per=60.0, next_start=timedelta(seconds=1.25)),
+    "rate_used_up, of a key": limited(per=0.5, key="account", next_start=timedelta(seconds=1)),
     "running": scene(job("in_progress", lease_owner="me", started_at=EARLIER)),
     "running, asked to stop": scene(job("in_progress", lease_owner="me", cancel_requested_at=EARLIER)),
     "lease_expired": scene(job("in_progress", lease_owner="me", lease_until=EARLIER)),
@@ -87,7 +104,19 @@ def test_each_reason_has_its_code_and_a_sentence(name):
     assert found.code == name.split(",")[0]
     assert found.text.endswith(".")
     assert "%" not in found.text
-    assert found.text[0].isupper()
+    assert found.text[0].isupper() or found.text[0].isdigit()
+
+
+def test_there_is_a_scene_for_each_reason():
+    codes = set(re.findall(r'Reason\(\s*"(\w+)"', Path(observed.__file__).read_text(encoding="utf-8")))
+    assert {name.split(",")[0] for name in SCENES} == codes
+
+
+def test_a_limit_says_what_uses_it_up():
+    said = {name: reasons(SCENES[name], WORDING)[0].text for name in SCENES}
+    assert said["limit_used_up"] == "3 of 3 jobs of the type resize run now: 01J, 02J, 03J."
+    assert said["limit_used_up, of a key"] == "3 of 3 jobs of the type resize with account 7 run now: 01J, …."
+    assert said["rate_used_up"] == "The rate of 3 in 60 s of the type resize is used up; the next start is in 1.2 s."
 
 
 @pytest.mark.parametrize("name", SCENES)

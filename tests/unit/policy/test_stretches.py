@@ -22,6 +22,7 @@ from jobqueue.policy.stretches import (
     together,
 )
 from jobqueue.records import Depth, Lengths, MetricSum, Share, Tally
+from jobqueue.records.gauge import Gauge
 from jobqueue.testing.clock import NOON
 
 MOMENTS = st.integers(10**7, 10**16).map(lambda micros: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))
@@ -84,11 +85,24 @@ def test_what_is_met_adds_up_and_the_oldest_is_the_oldest_of_all():
         ("mail", "greet"): Met(1, 0, 0.0),
         ("mail", "rare"): Met(0, 1, None),
         ("mail", "resize"): Met(4, 1, 9.0),
-        ("images", ""): Met(7, 2, 30.0),
-        ("mail", ""): Met(5, 2, 9.0),
-        ALL: Met(12, 4, 30.0),
+        ("images", ""): Met(7, 2, 30.0, shed=0),
+        ("mail", ""): Met(5, 2, 9.0, shed=0),
+        ALL: Met(12, 4, 30.0, shed=0),
     }
-    assert met([], NOON) == {ALL: Met(0, 0, None)}
+    assert met([], NOON) == {ALL: Met(0, 0, None, shed=0)}
+
+
+def test_what_was_shed_is_of_queues_and_of_all():
+    found = met(
+        [Depth("mail", "greet", 1, False, 0, None, 0, False)], NOON, [Gauge("mail", shed=3), Gauge("x", shed=4)]
+    )
+    assert [(name, one.shed) for name, one in found.items()] == [
+        (("mail", "greet"), None),
+        *sorted([(("mail", ""), 3), (("x", ""), 4)], key=lambda one: list(found).index(one[0])),
+        (ALL, 7),
+    ]
+    foreign = [Gauge("a", shed=2**63 - 1), Gauge("b", shed=9), Gauge("c", shed=-1)]
+    assert met([], NOON, foreign)[ALL].shed == 2**63 - 1
 
 
 def test_shares_tell_the_largest_first_with_the_mean_of_what_ran():

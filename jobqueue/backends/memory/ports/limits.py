@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby, islice
 from operator import itemgetter
 
 from jobqueue.backends.memory.ports.lanes import MemoryLanes
 from jobqueue.backends.memory.ports.turns import MemoryTurns
 from jobqueue.backends.memory.tables import MemoryTables
-from jobqueue.backends.ports.limits import MOST_VALUES, Limits
-from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, Running, choose, uses, uses_of
+from jobqueue.backends.ports.limits import Limits
+from jobqueue.policy.limits.limits import Allowances, Candidate, Chosen, LimitBook, choose
+from jobqueue.policy.limits.uses import Kind, Running, accounts_of, uses, uses_of
 from jobqueue.records import ClaimRequest, JobRecord, Limit, LimitUse, StoredLimit
 from jobqueue.states import JobStatus
 
@@ -40,11 +42,25 @@ class MemoryLimits(Limits):
 
     def uses(self, book: LimitBook, pairs: Sequence[tuple[str, str]], most: int = 20) -> list[LimitUse]:
         with self._tables.lock:
-            running = [Running(row.id, row.queue, row.type, row.concurrency_key) for row in self._running()]
-            return uses(book, pairs, running, self._starts(), most)
+            return uses(book, pairs, self._occupants(), self._starts(), most)
 
-    def uses_of(self, book: LimitBook, job: JobRecord) -> list[LimitUse]:
-        return uses_of(job.concurrency_key, self.uses(book, [(job.queue, job.type)], most=MOST_VALUES))
+    def uses_of(self, book: LimitBook, kinds: Collection[Kind]) -> list[LimitUse]:
+        with self._tables.lock:
+            return uses_of(book, accounts_of(book, kinds), self._occupants(), self._starts())
+
+    def first_due(self, queue: str, job_type: str, sample: int = 25) -> list[tuple[str | None, datetime]]:
+        now = self._tables.now()
+        with self._tables.lock:
+            due = sorted(
+                (row.priority, row.scheduled_at, row.id, row.concurrency_key)
+                for row in self._tables.jobs.values()
+                if (row.status, row.queue, row.type) == (JobStatus.QUEUED, queue, job_type) and row.scheduled_at <= now
+            )
+        by_priority = groupby(due, key=lambda row: row[0])
+        return [(row[3], row[1]) for _priority, rows in by_priority for row in islice(rows, sample)]
+
+    def _occupants(self) -> list[Running]:
+        return [Running(row.id, row.queue, row.type, row.concurrency_key, row.started_at) for row in self._running()]
 
     def choose(self, rows: Sequence[JobRecord], request: ClaimRequest) -> tuple[list[JobRecord], Chosen]:
         """Return the first of these due jobs that their limits admit, and what became of the others."""

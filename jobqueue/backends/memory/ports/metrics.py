@@ -8,6 +8,7 @@ from datetime import datetime
 
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports import Metrics
+from jobqueue.backends.ports.gauges import Gauges
 from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, met_in, shared, spread, together
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, JobRecord, MetricSum, Scope, Stretch, Tally
 from jobqueue.states import JobStatus
@@ -27,8 +28,8 @@ class MetricRow:
 class MemoryMetrics(Metrics):
     """Keeps metrics, under the lock of the tables."""
 
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
+    def __init__(self, tables: MemoryTables, gauges: Gauges) -> None:
+        self._tables, self._gauges = tables, gauges
         self._metrics: dict[Place, dict[Name, MetricRow]] = {}
 
     def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
@@ -46,7 +47,7 @@ class MemoryMetrics(Metrics):
             now, first = self._tables.now(), self._rows(min(KEPT), moment).get(ALL)
             if first is not None and first.met is not None:
                 return True
-            found = met(self.depths(), now)
+            found = met(self.depths(), now, self._gauges.all())
             for span in KEPT:
                 rows = self._rows(span, moment)
                 for name in {*found, *(name for name, row in rows.items() if row.met)}:

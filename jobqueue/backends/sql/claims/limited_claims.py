@@ -75,6 +75,11 @@ class LimitedClaims(ABC):
             )
         return self._book
 
+    @property
+    def last_book(self) -> LimitBook:
+        """The limits that were in force at the last claim."""
+        return self._book
+
     # The choice
 
     def choose(

@@ -13,6 +13,7 @@ from django.db.models import Aggregate, Max, Q, QuerySet, Sum
 
 from jobqueue.backends.ports import Metrics
 from jobqueue.backends.sql.filters import paused
+from jobqueue.backends.sql.ports.gauges import SqlGauges
 from jobqueue.backends.sql.ports.statements import depth as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Metric
@@ -56,6 +57,7 @@ _OVER_QUEUES = {
     **{name: Sum(name) for name in (*ENDS, "waited_sum", "ran_sum", "queued", "in_progress")},
     **{name: _Gathered(name) for name in _TIMES},
     "oldest": Max("oldest"),
+    "shed": Max("shed"),
 }
 
 
@@ -68,6 +70,7 @@ class SqlMetrics(Metrics):
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._gauges = SqlGauges(session)
 
     def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
         if not tallies:
@@ -83,7 +86,7 @@ class SqlMetrics(Metrics):
             if self._within(stretches[:1]).filter(queue="", type="", queued__isnull=False).exists():
                 return True
             now, depths = self._session.now(), self._counted(COUNTED_TO, MOST_GROUPS, COUNTED_TOGETHER)
-            found = met(depths, now)
+            found = met(depths, now, self._gauges.all())
             known = self._within(stretches).filter(Q(queued__gt=0) | Q(in_progress__gt=0)).values_list(*_UNIQUE)
             places = self._made({*_keys(moment, found), *known})  # also rows whose depth must be set to zero
         return self._session.transact(lambda: self._note(places, found) and self._forget(now))
@@ -273,9 +276,9 @@ def _amount(seconds: float) -> float:
     return seconds if abs(seconds) < _BEYOND_ALL else 0.0
 
 
-def _met(values: Iterable[Any]) -> tuple[int | None, int | None, float | None]:
-    queued, in_progress, oldest = values
-    return queued, in_progress, None if oldest is None else _amount(oldest)
+def _met(values: Iterable[Any]) -> tuple[int | None, int | None, float | None, int | None]:
+    queued, in_progress, oldest, shed = values
+    return queued, in_progress, None if oldest is None else _amount(oldest), shed
 
 
 def _named(rows: Iterable[tuple[Any, ...]]) -> dict[Name, tuple[Any, ...]]:

@@ -151,3 +151,12 @@ class SampleContract(Contract):
             clock.advance(KEPT[span] + after - (clock.now() - NOON))
             assert backend.metrics.sample(clock.now())
             assert len(backend.metrics.stretches(span, NOON, "images")) == left
+
+    def test_samples_tell_how_many_jobs_queues_have_shed(self, backend: Backend, clock: VirtualClock) -> None:
+        put(backend, queue="mail")
+        backend.gauges.add_shed("mail", 3)
+        backend.gauges.add_shed("empty", 2)
+        assert backend.metrics.sample(clock.now())
+        for names, number in (({"queue": "mail"}, 3), ({"queue": "empty"}, 2), ({}, 5)):
+            assert [one.shed for one in backend.metrics.stretches(MINUTE, NOON, **names)] == [number]
+        assert [one.shed for one in backend.metrics.stretches(MINUTE, NOON, job_type="resize")] == [None]

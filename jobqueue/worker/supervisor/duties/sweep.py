@@ -28,6 +28,8 @@ class Sweep(Duty):
         sweep = context.backend.sweep(judge)
         if sweep.ended:
             context.metrics.swept((found[one.claim], one) for one in sweep.ended)
+            if context.backend.book:
+                context.backend.wake()  # the slots of their limits are free
             context.events.tell([context.events.swept(one, found[one.claim].type) for one in sweep.ended])
         if sweep.expired:
             logger.warning("Ended %d jobs that were still queued when they expired", len(sweep.expired))
