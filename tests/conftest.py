@@ -24,6 +24,7 @@ from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite.ports.storage import LARGEST_LOG
 from jobqueue.models import (
     Attempt,
+    Counter,
     Duty,
     Gauge,
     Job,
@@ -47,7 +48,7 @@ from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
 TABLES = (
-    *(Attempt, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
+    *(Attempt, Counter, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
     *(Start, StoredLimit, Throttle, Worker),
 )
 
