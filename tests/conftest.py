@@ -48,7 +48,22 @@ from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
 TABLES = (
-    *(Attempt, Counter, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
+    *(
+        Attempt,
+        Counter,
+        Duty,
+        Gauge,
+        Job,
+        KnownError,
+        Metric,
+        OrderPart,
+        OrderedJob,
+        Order,
+        Pause,
+        Relay,
+        SavedSearch,
+        Schedule,
+    ),
     *(Start, StoredLimit, Throttle, Worker),
 )
 

@@ -37,9 +37,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "counters",
                 "db_table": "job_queue_counter",
                 "default_permissions": (),
-                "constraints": [
-                    models.UniqueConstraint(fields=("queue", "type"), name="job_queue_counter_name")
-                ],
+                "constraints": [models.UniqueConstraint(fields=("queue", "type"), name="job_queue_counter_name")],
             },
         ),
     ]

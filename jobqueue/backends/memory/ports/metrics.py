@@ -126,4 +126,4 @@ def _stretch(begins_at: datetime, name: Name, rows: Sequence[MetricRow]) -> Stre
 
 
 def _part(name: str, tally: Tally) -> MetricSum:
-    return MetricSum(name, *(getattr(tally, end) for end in ENDS), ran=tally.ran.number, ran_for=tally.ran.total)
+    return MetricSum(name, *tally[2:7], ran=tally.ran.number, ran_for=tally.ran.total)

@@ -60,7 +60,7 @@ class SqlCounters:
         rows = self._named(names).order_by("pk").select_for_update(skip_locked=True)
         return [dict(row) for row in rows.values(*_UNIQUE, *_COUNTED)]
 
-    def add(self, rows: Iterable[Mapping[str, Any]], found: Mapping[Name, Tally], moment: datetime) -> None:
+    def add(self, rows: Iterable[dict[str, Any]], found: Mapping[Name, Tally], moment: datetime) -> None:
         """Add to locked rows, in one statement."""
         changed = [Counter(**(row | _added(row, found[row["queue"], row["type"]], moment))) for row in rows]
         self._session.rows(Counter).bulk_create(
