@@ -47,7 +47,7 @@ def percentile(histogram: Mapping[int, int], share: float) -> float | None:
 
 
 def up_to(histogram: Mapping[int, int], seconds: float) -> int:
-    """Return how many durations are at most this long. The bound is that of the nearest bucket, so it is within 10 %."""
+    """Return how many durations are at most this long: a bound within 10 %, because it is that of a bucket."""
     last = round(_TO_DOUBLE * log2(seconds / SHORTEST))
     return sum(count for place, count in histogram.items() if place <= last)
 

@@ -19,6 +19,7 @@ from jobqueue.cli.commands import (
     health,
     jobs,
     limits,
+    metrics,
     pause,
     prune,
     reconcile,
@@ -37,6 +38,7 @@ from jobqueue.errors import JobQueueError
 SUBCOMMANDS = (
     status.STATUS,
     health.HEALTH,
+    metrics.METRICS,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,
