@@ -56,6 +56,11 @@ class Option(NamedTuple):
         return self.name.replace("-", "_")
 
 
+def _port(text: str) -> int | None:
+    """Read a port. Kubernetes sets such a variable to an address if a service is named jobqueue-worker-metrics."""
+    return None if text.startswith("tcp://") else int(text)
+
+
 _DEFAULT = WorkerOptions()
 LISTS = (
     ("queue", "Serve only this queue; may be repeated."),
@@ -93,6 +98,8 @@ OPTIONS = (
     Option(
         "stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "How long a job may take to stop after it was asked to."
     ),
+    Option("metrics-port", _port, "PORT", None, "Serve metrics of this process to Prometheus."),
+    Option("metrics-host", str, "ADDRESS", _DEFAULT.metrics_host, "The address of --metrics-port."),
     Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
 )
 FLAGS = (
@@ -108,7 +115,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     for name, what in LISTS:
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=what)
     for option in OPTIONS:
-        shown = "" if option.default in (None, "") else f" Default: {option.default:g}."
+        default = option.default if isinstance(option.default, str) else f"{option.default or 0:g}"
+        shown = "" if option.default in (None, "") else f" Default: {default}."
         names = filter(None, (option.short, f"--{option.name}"))
         parser.add_argument(*names, type=option.kind, metavar=option.unit, help=option.help + shown)
     for name, what in FLAGS:
