@@ -99,7 +99,7 @@ OPTIONS = (
         "stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "How long a job may take to stop after it was asked to."
     ),
     Option("metrics-port", _port, "PORT", None, "Serve metrics of this process to Prometheus."),
-    Option("metrics-host", str, "ADDRESS", _DEFAULT.metrics_host, "The address of --metrics-port."),
+    Option("metrics-host", str, "ADDRESS", "", "The address of --metrics-port. Default: 127.0.0.1."),
     Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
 )
 FLAGS = (
@@ -115,8 +115,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     for name, what in LISTS:
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=what)
     for option in OPTIONS:
-        default = option.default if isinstance(option.default, str) else f"{option.default or 0:g}"
-        shown = "" if option.default in (None, "") else f" Default: {default}."
+        shown = "" if option.default in (None, "") else f" Default: {option.default:g}."
         names = filter(None, (option.short, f"--{option.name}"))
         parser.add_argument(*names, type=option.kind, metavar=option.unit, help=option.help + shown)
     for name, what in FLAGS:

@@ -28,7 +28,7 @@ class WorkerOptions:
     shutdown_grace: float = 30.0
     stop_grace: float = 5.0
     metrics_port: int | None = None
-    metrics_host: str = "127.0.0.1"
+    metrics_host: str = ""
     name: str = ""
 
     def __post_init__(self) -> None:

@@ -12,6 +12,8 @@ from importlib import import_module
 from jobqueue.errors import InvalidOption
 from jobqueue.worker.supervisor.supervisor import Supervisor
 
+#: The address by default: the metrics have no token.
+LOOPBACK = "127.0.0.1"
 #: Loaded if the metrics are asked for, because only the extra "prometheus" installs what it imports.
 _SERVER = "jobqueue.worker.process_metrics.server"
 
@@ -20,6 +22,7 @@ _SERVER = "jobqueue.worker.process_metrics.server"
 def served(supervisor: Supervisor) -> Iterator[None]:
     """Serve the metrics while a supervisor runs, if ``--metrics-port`` is given."""
     options = supervisor.context.options
+    host = options.metrics_host or LOOPBACK
     if options.metrics_port is None:
         yield
         return
@@ -30,9 +33,9 @@ def served(supervisor: Supervisor) -> Iterator[None]:
             raise
         raise InvalidOption("--metrics-port", "needs prometheus_client: install django-jobqueue[prometheus]") from error
     try:
-        stop = serve(supervisor, options.metrics_host, options.metrics_port)
+        stop = serve(supervisor, host, options.metrics_port)
     except OSError as error:
-        where = f"{options.metrics_host}:{options.metrics_port}"
+        where = f"{host}:{options.metrics_port}"
         raise InvalidOption("--metrics-port", f"cannot be used, because {where} cannot be opened: {error}") from error
     try:
         yield
