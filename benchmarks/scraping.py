@@ -268,7 +268,8 @@ def _by_queue(
 
 def _counters(server: Prometheus, lasted: float) -> bool:
     """Look for counters that fell, and compare the last values with the table."""
-    falls, last = 0, {}
+    falls = 0
+    last: dict[str, float] = {}
     for labels, samples in server.samples('{__name__=~"jobqueue_.*_(total|count|sum|bucket)"}', lasted):
         values = [value for _at, value in samples]
         falls += sum(later < earlier for earlier, later in pairwise(values))

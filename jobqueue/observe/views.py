@@ -55,7 +55,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
             text, content_type = exposition(backend, waiting_in, request.headers.get("Accept", ""))
     except (DatabaseError, JobQueueError) as error:
         # The message may name hosts and users.
-        return _sentence(f"The database of the queue does not answer: {type(error).__name__}.", 503)
+        return _sentence(f"The database of the queue cannot be read: {type(error).__name__}.", 503)
     return HttpResponse(text, content_type=content_type)
 
 

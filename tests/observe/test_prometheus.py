@@ -198,7 +198,7 @@ def test_a_database_that_is_away_gets_no_figures_but_a_sentence_in_time(monitor,
     answer = monitor.get("/metrics/")
     assert (answer.status_code, answer.content) == (
         503,
-        b"The database of the queue does not answer: OperationalError.\n",
+        b"The database of the queue cannot be read: OperationalError.\n",
     )
     assert SYSTEM.monotonic() - began < 5
 
