@@ -74,7 +74,7 @@ class InvalidOption(JobQueueError, ValueError):
     """An option of a handler or of an enqueue is outside its bounds. The message names both."""
 
     def __init__(self, option: str, complaint: str) -> None:
-        self.option = option
+        self.option, self.complaint = option, complaint
         super().__init__(f"{option} {complaint}")
 
 

@@ -24,6 +24,7 @@ from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite.ports.storage import LARGEST_LOG
 from jobqueue.models import (
     Attempt,
+    Counter,
     Duty,
     Gauge,
     Job,
@@ -48,8 +49,8 @@ from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
 TABLES = (
-    *(Attempt, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
-    *(Start, StoredLimit, Throttle, Turn, Worker),
+    *(Attempt, Counter, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch),
+    *(Schedule, Start, StoredLimit, Throttle, Turn, Worker),
 )
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.

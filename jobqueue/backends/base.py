@@ -122,6 +122,10 @@ class Backend(ABC):
         """Return whether a value in a row caused an error, rather than the database or the connection."""
         return isinstance(error, OF_VALUES)
 
+    def answering_within(self, seconds: float) -> AbstractContextManager[object]:
+        """Inside, fail this thread's statements if the server is silent for ``seconds``, so that a page can say so."""
+        return nullcontext()
+
     def bound_silence(self, seconds: float) -> None:  # noqa: B027 - without a server there is nothing to do
         """Fail this thread's statements, and listeners that it starts, if the server is silent for ``seconds``."""
 

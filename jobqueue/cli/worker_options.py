@@ -56,6 +56,11 @@ class Option(NamedTuple):
         return self.name.replace("-", "_")
 
 
+def _port(text: str) -> int | None:
+    """Read a port. Kubernetes sets such a variable to an address if a service is named jobqueue-worker-metrics."""
+    return None if text.startswith("tcp://") else int(text)
+
+
 _DEFAULT = WorkerOptions()
 LISTS = (
     ("queue", "Serve only this queue; may be repeated."),
@@ -93,6 +98,8 @@ OPTIONS = (
     Option(
         "stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "How long a job may take to stop after it was asked to."
     ),
+    Option("metrics-port", _port, "PORT", None, "Serve metrics of this process to Prometheus."),
+    Option("metrics-host", str, "ADDRESS", "", "The address of --metrics-port. Default: 127.0.0.1."),
     Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
 )
 FLAGS = (

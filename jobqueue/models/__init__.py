@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobqueue.models.attempt import Attempt
+from jobqueue.models.counter import Counter
 from jobqueue.models.duty import Duty
 from jobqueue.models.gauge import Gauge
 from jobqueue.models.job import DeadLetter, Job
@@ -20,6 +21,7 @@ from jobqueue.models.worker import Worker
 
 __all__ = [
     "Attempt",
+    "Counter",
     "Dashboard",
     "DeadLetter",
     "Duty",

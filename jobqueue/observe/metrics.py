@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from jobqueue import backends
+from jobqueue.errors import InvalidOption
 from jobqueue.policy.histogram import percentile
-from jobqueue.policy.stretches import begin_of, shares, together
+from jobqueue.policy.stretches import KEPT, begin_of, shares, together
 from jobqueue.records import COUNTED_TO, Depth, Filter, Lengths, Scope, Share, Stretch, Tally
 from jobqueue.records.metric import ENDS, success
 from jobqueue.states import JobStatus
@@ -36,6 +37,19 @@ WINDOWS = {
         Window("week", timedelta(days=7), timedelta(hours=1)),
     )
 }
+
+
+def window_of(length: timedelta) -> Window:
+    """Return a window of any length for which stretches are kept. Raise InvalidOption for others."""
+    for window in WINDOWS.values():
+        if window.length == length:
+            return window
+    for span, kept in KEPT.items():
+        if timedelta(0) < length <= kept and not length % timedelta(seconds=span):
+            return Window(str(length), length, timedelta(seconds=span))
+    raise InvalidOption(
+        "--window", "must be whole minutes up to 3 hours, whole ten minutes up to 3 days, or whole hours up to 30 days"
+    )
 
 
 class Times(NamedTuple):

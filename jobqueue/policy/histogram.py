@@ -46,6 +46,12 @@ def percentile(histogram: Mapping[int, int], share: float) -> float | None:
     return None
 
 
+def up_to(histogram: Mapping[int, int], seconds: float) -> int:
+    """Return how many durations are at most this long: a bound within 10 %, because it is that of a bucket."""
+    last = round(_TO_DOUBLE * log2(seconds / SHORTEST))
+    return sum(count for place, count in histogram.items() if place <= last)
+
+
 def _middle(place: int) -> float:
     return 2 ** ((place + 0.5 - _FIRST) / _TO_DOUBLE) if place else 0.0
 

@@ -47,7 +47,7 @@ def together(several: Iterable[Tally], name: Name = ALL) -> Tally:
     parts = list(several)
     counts = {column: sum(getattr(one, column) for one in parts) for column in ENDS}
     waited, ran = merged(one.waited for one in parts), merged(one.ran for one in parts)
-    return Tally(*name, **counts, waited=waited, ran=ran)
+    return Tally(*name, **counts, waited=waited, ran=ran, attempts=merged(one.attempts for one in parts))
 
 
 def by_name(tallies: Iterable[Tally]) -> dict[Name, Tally]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 COUNTED_TO = 10_000
 COUNTED_TOGETHER = 100_000
 MOST_GROUPS = 200
+#: Jobs that took this many attempts or more are counted together.
+MOST_ATTEMPTS = 26
 
 
 class Lengths(NamedTuple):
@@ -32,6 +34,7 @@ class Tally(NamedTuple):
     ``retried``, ``dead_lettered`` and ``stopped`` count failed attempts by what happened to the job. ``lost`` counts
     expired leases whose jobs went back to the queue. Released, snoozed and quarantined attempts aren't counted. If the
     type is empty, the tally is for all types of the queue. If the queue is empty too, it is for everything.
+    ``attempts`` has how many attempts each ended job took, by number instead of by bucket; only counters keep it.
     """
 
     queue: str
@@ -43,6 +46,7 @@ class Tally(NamedTuple):
     lost: int = 0
     waited: Lengths = Lengths()
     ran: Lengths = Lengths()
+    attempts: Lengths = Lengths()
 
 
 #: The columns of a tally that count attempts.

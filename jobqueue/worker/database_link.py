@@ -47,6 +47,8 @@ class DatabaseLink:
     ) -> None:
         self.out_until = 0.0
         self.recoveries = 0
+        #: How many calls were made, and for how many seconds this process waited for their answers.
+        self.calls, self.waited = 0, 0.0
         self.why = ""  # the error that made the database count as lost
         self._alias = alias
         self._held = held
@@ -78,9 +80,14 @@ class DatabaseLink:
         Calls fail while the database is out of reach. A call also fails if a row causes an error and the backend can't
         set that row aside. The worker then continues with other calls.
         """
+        began = SYSTEM.monotonic()
         try:
-            with self._its_turn():
-                answer = call()
+            try:
+                with self._its_turn():
+                    answer = call()
+            finally:
+                self.calls += 1
+                self.waited += SYSTEM.monotonic() - began
         except DatabaseBusy:
             self.out_until = SYSTEM.monotonic() + _FIRST_PAUSE / 5  # another session writes, so the database is there
             return otherwise

@@ -27,6 +27,8 @@ class WorkerOptions:
     lease: float = 60.0
     shutdown_grace: float = 30.0
     stop_grace: float = 5.0
+    metrics_port: int | None = None
+    metrics_host: str = ""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -41,6 +43,7 @@ class WorkerOptions:
             ("lease", shortest, longest),
             ("shutdown_grace", 0, 86_400),
             ("stop_grace", 0, 3600),
+            ("metrics_port", 1, 65_535),
         ):
             value = getattr(self, name)
             if value is not None and not lowest <= value <= (highest or value):

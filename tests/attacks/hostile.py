@@ -15,6 +15,7 @@ from jobqueue.clock import SYSTEM, to_text
 from jobqueue.ids import new_id
 from jobqueue.models import (
     Attempt,
+    Counter,
     Duty,
     Gauge,
     Job,
@@ -36,7 +37,7 @@ from jobqueue.policy.stretches import KEPT, begin_of
 
 _MODELS = (
     *(Job, Attempt, Pause, Worker, Metric, Relay, Order, OrderPart, OrderedJob, SavedSearch, KnownError),
-    *(Duty, Gauge, Schedule, Start, StoredLimit, Throttle),
+    *(Counter, Duty, Gauge, Schedule, Start, StoredLimit, Throttle),
 )
 TABLES = {model._meta.db_table: model for model in _MODELS}
 COLUMNS = {table: [str(field.column) for field in model._meta.concrete_fields] for table, model in TABLES.items()}
@@ -229,6 +230,9 @@ def row_of(table: str, state: str = "queued") -> dict[str, Any]:
         Metric: {"span": span, "begins_at": to_text(begin_of(now, span)), "queue": queue, "type": kind, "completed": 0,
                  "retried": 0, "dead_lettered": 0, "stopped": 0, "lost": 0, "waited_count": 0, "waited_sum": 0,
                  "ran_count": 0, "ran_sum": 0, "waited": "{}", "ran": "{}"},
+        Counter: {"queue": f"queue {number}", "type": kind, "completed": 0, "retried": 0, "dead_lettered": 0,
+                  "stopped": 0, "lost": 0, "waited_sum": 0, "ran_sum": 0, "attempts_sum": 0, "waited": "{}",
+                  "ran": "{}", "attempts": "{}", "updated_at": to_text(now)},
         Relay: {"source": new_id(), "is_own": False, "batch": "", "refused": "{}", "relayed_at": None, "lost_at": None,
                 "error": ""},
         Order: {"id": new_id(), "state": "running", "verb": "retry", "user_id": "1", "title": "Retry 2 jobs",

@@ -6,4 +6,4 @@ from django.urls import path
 
 from jobqueue.observe import views
 
-urlpatterns = [path("health/", views.health)]
+urlpatterns = [path("health/", views.health), path("metrics/", views.metrics)]

@@ -14,6 +14,7 @@ from jobqueue.errors import DatabaseBusy, NotMigrated
 from jobqueue.policy.histogram import bucket
 from jobqueue.policy.settling import completed, released, settled
 from jobqueue.records import Again, Alone, Dead, Ending, Failure, Later, Lengths, OverdueLease, Stopped, Tally
+from jobqueue.records.metric import MOST_ATTEMPTS
 from jobqueue.testing.clock import NOON, VirtualClock
 from jobqueue.worker.database_link import DatabaseLink
 from jobqueue.worker.supervisor.claims import HeldClaim, PendingSettlement
@@ -70,8 +71,10 @@ def test_each_attempt_is_counted_for_how_it_ended_and_what_it_took(buffer):
     buffer.settled([finished(Stopped("cancelled"), 0.5), finished(ran=2.0, queue="mail")])
     ran = Lengths({bucket(1.0): 2, bucket(3.0): 1, bucket(5.0): 1, bucket(0.5): 1}, 10.5)
     assert counted(buffer) == {
-        (NOON, "images", "resize"): Tally("images", "resize", 2, 1, 1, 1, 0, ran=ran),
-        (NOON, "mail", "resize"): Tally("mail", "resize", completed=1, ran=Lengths({bucket(2.0): 1}, 2.0)),
+        (NOON, "images", "resize"): Tally("images", "resize", 2, 1, 1, 1, 0, ran=ran, attempts=Lengths({1: 4}, 4)),
+        (NOON, "mail", "resize"): Tally(
+            "mail", "resize", completed=1, ran=Lengths({bucket(2.0): 1}, 2.0), attempts=Lengths({1: 1}, 1)
+        ),
     }
 
 
@@ -96,7 +99,15 @@ def test_a_completion_that_its_handler_stored_is_counted_from_its_beginning(buff
 def test_a_lease_that_ran_out_is_lost_unless_its_job_is_given_up(buffer, decision, column):
     overdue = OverdueLease("01J", "resize", 4, "host:1:nonce", 3, 3, 0, 0, "images")
     buffer.swept([(overdue, settled(overdue, decision, FAILURE))])
-    assert list(counted(buffer).values()) == [Tally("images", "resize", **{column: 1})]
+    attempts = Lengths({3: 1}, 3) if column == "dead_lettered" else Lengths()
+    assert list(counted(buffer).values()) == [Tally("images", "resize", **{column: 1}, attempts=attempts)]
+
+
+def test_many_attempts_are_counted_together(buffer):
+    overdue = OverdueLease("01J", "resize", 4, "host:1:nonce", 2_000_000_000, 3, 0, 0, "images")
+    buffer.swept([(overdue, settled(overdue, Dead("lease lost"), FAILURE))])
+    (tally,) = counted(buffer).values()
+    assert tally.attempts == Lengths({MOST_ATTEMPTS: 1}, 2_000_000_000)
 
 
 def due(seconds):

@@ -129,6 +129,7 @@ def read_options(monkeypatch):
 
 
 NUMBERS = {option.name: ("96", 96) for option in OPTIONS} | {"name": ("north", "north"), "poll-interval": ("0.5", 0.5)}
+NUMBERS["metrics-host"] = ("0.0.0.0", "0.0.0.0")  # noqa: S104
 
 
 @pytest.mark.parametrize("name", sorted(NUMBERS))
@@ -155,6 +156,7 @@ def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone(read_opti
         "JOBQUEUE_WORKER_SERVICE_HOST": "10.0.0.7",
         "JOBQUEUE_WORKER_SERVICE_PORT_HTTP": "80",
         "JOBQUEUE_WORKER_PORT": "tcp://10.0.0.7:80",
+        "JOBQUEUE_WORKER_METRICS_PORT": "tcp://10.0.0.8:80",
         "JOBQUEUE_WORKER_PORT_80_TCP_ADDR": "10.0.0.7",
     }
     assert read_options(told) == read_options({})

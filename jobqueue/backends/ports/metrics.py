@@ -46,6 +46,15 @@ class Metrics(ABC):
         """
 
     @abstractmethod
+    def counters(self) -> list[Tally]:
+        """Read the sums of all attempts added so far, by queue and type. No attempt is in two of them.
+
+        At most ``MOST_GROUPS`` pairs of queue and type have counters, and as many queues. The attempts of other types
+        are in a tally of their queue without a type, and those of other queues in a tally without either. ``sample``
+        deletes counters that nothing was added to for a month.
+        """
+
+    @abstractmethod
     def stretches(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         """Read the stretches of one length that began at ``since`` or later, the oldest first.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -56,6 +56,9 @@ class PostgresSession(Session):
     _set_up: object = None
     #: The seconds that a listener waits for an answer. ``None`` leaves that to TCP.
     listener_silence: float | None = None
+
+    def answering_within(self, seconds: float) -> AbstractContextManager[object]:
+        return silence.bounded(self.connection, seconds)
 
     def bound_silence(self, seconds: float) -> None:
         """Fail statements, and listeners that start from now on, if the server is silent for ``seconds``."""

@@ -58,6 +58,28 @@ def bound(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
         wrapper.close()
 
 
+@contextmanager
+def bounded(wrapper: BaseDatabaseWrapper, seconds: float) -> Iterator[None]:
+    """Inside, limit the silence of the server to ``seconds``, also while a connection is made."""
+    given = wrapper.settings_dict
+    options = {"connect_timeout": max(_SHORTEST_CONNECT, round(seconds)), **given.get("OPTIONS", {})}
+    if not options.get("pool"):  # its connections are those of all threads
+        wrapper.settings_dict = {**given, "OPTIONS": options}
+    try:
+        wrapper.ensure_connection()
+        driver: Any = wrapper.connection
+        before = vars(driver).get("wait")
+        watch(driver, seconds)
+        try:
+            yield
+        finally:
+            vars(driver).pop("wait", None)
+            if before is not None:
+                driver.wait = before
+    finally:
+        wrapper.settings_dict = given
+
+
 def watched_by_tcp(seconds: float) -> dict[str, int]:
     """Return libpq's options for silent servers. A listener has only these, because it sends no statements."""
     third = max(1, round(seconds / 3))

@@ -134,6 +134,9 @@ class SqlBackend(Backend):
     def now(self) -> datetime:
         return self.session.now()
 
+    def answering_within(self, seconds: float) -> AbstractContextManager[object]:
+        return self.session.answering_within(seconds)
+
     def on_commit(self, callback: Callable[[], object]) -> None:
         self.session.on_commit(callback)
 

@@ -121,6 +121,10 @@ class Session(ABC):
         """Let this thread read text that is not in the database's encoding."""
         return nullcontext()
 
+    def answering_within(self, seconds: float) -> AbstractContextManager[object]:
+        """Inside, fail this thread's statements if the server is silent for ``seconds``."""
+        return nullcontext()
+
     def true_text(self) -> AbstractContextManager[None]:
         """Inside ``any_text``, raise for text in the wrong encoding. ``retrying`` then ends such jobs."""
         return nullcontext()

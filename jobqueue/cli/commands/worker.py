@@ -22,6 +22,7 @@ from jobqueue.relay.runner import runner_of
 from jobqueue.version import __version__
 from jobqueue.worker import worker_lock
 from jobqueue.worker.options import WorkerOptions
+from jobqueue.worker.process_metrics import served
 from jobqueue.worker.reload import run_again_on_change
 from jobqueue.worker.start import (
     banner,
@@ -62,7 +63,8 @@ def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int
     supervisor = supervisor_of(options, zygote, lock)
     with _unheard():
         _introduce(banner(options, supervisor), console)
-    status = supervisor.run()
+    with served(supervisor):
+        status = supervisor.run()
     _drop_unsaid()
     return status
 

@@ -20,6 +20,7 @@ from jobqueue.cli.commands import (
     jobs,
     lanes,
     limits,
+    metrics,
     pause,
     prune,
     reconcile,
@@ -38,6 +39,7 @@ from jobqueue.errors import JobQueueError
 SUBCOMMANDS = (
     status.STATUS,
     health.HEALTH,
+    metrics.METRICS,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,

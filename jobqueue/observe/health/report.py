@@ -25,6 +25,8 @@ from jobqueue.records.relay import Waiting
 
 #: A database that takes longer than this to say what time it is, in seconds, is slow.
 SLOW = 0.1
+#: How many seconds a database may be silent. A monitor gives up after ten.
+PATIENCE = 5.0
 #: How far the jobs of each queue and type are counted. A report says that jobs wait, and not how many.
 COUNTED = 100
 #: The causes that have checks of their own.
@@ -80,9 +82,10 @@ def report(backend: Backend, outbox_of: Callable[[Backend], Waiting | None]) -> 
     """Check the queue. A database that doesn't answer makes an unhealthy report, not an error."""
     began = SYSTEM.monotonic()
     try:
-        backend.now()
-        database = _database(SYSTEM.monotonic() - began)
-        seen = look(backend, outbox_of(backend), cap=COUNTED, dead_cap=conf.get("MAX_DEAD_LETTERS"))
+        with backend.answering_within(PATIENCE):
+            backend.now()
+            database = _database(SYSTEM.monotonic() - began)
+            seen = look(backend, outbox_of(backend), cap=COUNTED, dead_cap=conf.get("MAX_DEAD_LETTERS"))
     except (DatabaseError, JobQueueError) as error:
         # The message may name hosts and users.
         return Report(now=None, checks=(Check("database", State.UNHEALTHY, {"error": type(error).__name__}),))

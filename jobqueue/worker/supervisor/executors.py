@@ -52,6 +52,8 @@ class Executors:
         self._unnamed: deque[ExecutorLink] = deque()
         self._stillborn = 0
         self._fill_at = 0.0
+        #: How many executors were started so far.
+        self.started = 0
 
     @property
     def missing(self) -> int:
@@ -86,6 +88,7 @@ class Executors:
         ours.setblocking(False)
         link = ExecutorLink(ours, size, most=most, alone=alone)
         self.links.append(link)
+        self.started += 1
         self._selector.register(ours, selectors.EVENT_READ, link)
         if self._zygote is None:
             link.thread = threading.Thread(

@@ -36,6 +36,7 @@ from jobqueue.worker.supervisor.loop import Loop
 from jobqueue.worker.supervisor.metrics.flush import MetricsFlush
 from jobqueue.worker.supervisor.outcomes import Outcomes
 from jobqueue.worker.supervisor.shutdown import Shutdown
+from jobqueue.worker.supervisor.turns import Turns
 from jobqueue.worker.wake_listener import WakeListener
 from jobqueue.worker.worker_lock import WorkerLock
 from jobqueue.worker.zygote.zygote import Zygote
@@ -107,6 +108,7 @@ class Supervisor:
         last = (self.outcomes, self.duties, self.metrics_flush)
         #: The parts, in the order in which they act.
         self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *last)
+        self.turns = Turns()
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False
@@ -116,8 +118,10 @@ class Supervisor:
         self._begin()
         while not self._is_over():
             self._wait()
+            began = SYSTEM.monotonic()
             for part in self._parts:
                 part.act()
+            self.turns.add(SYSTEM.monotonic() - began)
             self._reconcile()
             if self.context.executors.due <= SYSTEM.monotonic() and not self.context.stopping:
                 self.context.executors.fill()

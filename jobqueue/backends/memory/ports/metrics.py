@@ -9,6 +9,7 @@ from datetime import datetime
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports import Metrics
 from jobqueue.backends.ports.gauges import Gauges
+from jobqueue.policy.counters import FORGOTTEN_AFTER, placed
 from jobqueue.policy.stretches import ALL, KEPT, Met, Name, begin_of, by_name, met, met_in, shared, spread, together
 from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, JobRecord, MetricSum, Scope, Stretch, Tally
 from jobqueue.states import JobStatus
@@ -31,6 +32,8 @@ class MemoryMetrics(Metrics):
     def __init__(self, tables: MemoryTables, gauges: Gauges) -> None:
         self._tables, self._gauges = tables, gauges
         self._metrics: dict[Place, dict[Name, MetricRow]] = {}
+        #: The counters, each with the moment at which it last grew.
+        self._counters: dict[Name, tuple[Tally, datetime]] = {}
 
     def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
         with self._tables.lock:
@@ -40,6 +43,9 @@ class MemoryMetrics(Metrics):
                     if _has_room(rows, name):
                         row = rows.get(name, MetricRow(Tally(*name)))
                         rows[name] = replace(row, tally=together((row.tally, tally), name))
+            for name, tally in placed(tallies, self._counters.keys()).items():
+                so_far, grew_at = self._counters.get(name, (Tally(*name), moment))
+                self._counters[name] = together((so_far, tally), name), max(grew_at, moment)
         return True
 
     def sample(self, moment: datetime) -> bool:
@@ -53,8 +59,14 @@ class MemoryMetrics(Metrics):
                 for name in {*found, *(name for name, row in rows.items() if row.met)}:
                     if _has_room(rows, name):
                         rows[name] = replace(rows.get(name, MetricRow(Tally(*name))), met=found.get(name, Met()))
+            alive = {name: one for name, one in self._counters.items() if one[1] >= now - FORGOTTEN_AFTER}
+            self._counters = alive
             self._metrics = {place: rows for place, rows in self._metrics.items() if place[1] >= now - KEPT[place[0]]}
         return True
+
+    def counters(self) -> list[Tally]:
+        with self._tables.lock:
+            return [tally for _name, (tally, _grew_at) in sorted(self._counters.items())]
 
     def _rows(self, span: int, moment: datetime) -> dict[Name, MetricRow]:
         return self._metrics.setdefault((span, begin_of(moment, span)), {})
@@ -115,4 +127,4 @@ def _stretch(begins_at: datetime, name: Name, rows: Sequence[MetricRow]) -> Stre
 
 
 def _part(name: str, tally: Tally) -> MetricSum:
-    return MetricSum(name, *tally[2:-2], ran=tally.ran.number, ran_for=tally.ran.total)
+    return MetricSum(name, *tally[2:7], ran=tally.ran.number, ran_for=tally.ran.total)

@@ -13,6 +13,7 @@ from django.db.models import Aggregate, Max, Q, QuerySet, Sum
 
 from jobqueue.backends.ports import Metrics
 from jobqueue.backends.sql.filters import paused
+from jobqueue.backends.sql.ports.counters import SqlCounters
 from jobqueue.backends.sql.ports.gauges import SqlGauges
 from jobqueue.backends.sql.ports.statements import depth as statements
 from jobqueue.backends.sql.session import Session
@@ -69,16 +70,15 @@ class SqlMetrics(Metrics):
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._gauges = SqlGauges(session)
+        self._session, self._counters, self._gauges = session, SqlCounters(session), SqlGauges(session)
 
     def add(self, moment: datetime, tallies: Sequence[Tally]) -> bool:
         if not tallies:
             return True
         named = by_name(tallies)
         with self._session.reading():
-            places = self._made(_keys(moment, named))
-        return self._session.transact(lambda: self._add(places, named))
+            places, sums = self._made(_keys(moment, named)), self._counters.made(tallies, moment)
+        return self._session.transact(lambda: self._add(places, named, sums, moment))
 
     def sample(self, moment: datetime) -> bool:
         stretches = [(span, begin_of(moment, span)) for span in KEPT]
@@ -94,6 +94,10 @@ class SqlMetrics(Metrics):
     def depths(self, cap: int = COUNTED_TO, most: int = MOST_GROUPS) -> list[Depth]:
         with self._session.reading(), self._session.index_order(COUNTED_TOGETHER) as soon:
             return self._counted(cap, most, soon)
+
+    def counters(self) -> list[Tally]:
+        with self._session.reading():
+            return self._counters.read()
 
     def stretches(self, span: int, since: datetime, queue: str = "", job_type: str = "") -> list[Stretch]:
         rows = self._since(span, since).filter(type=job_type).order_by("begins_at")
@@ -162,10 +166,13 @@ class SqlMetrics(Metrics):
             [Metric(**row) for row in rows], update_conflicts=True, unique_fields=_UNIQUE, update_fields=columns
         )
 
-    def _add(self, places: Mapping[Key, int], named: Mapping[Name, Tally]) -> bool:
-        rows = self._free_rows(places.values(), *_COUNTED)
-        if len(rows) < len(places):
+    def _add(
+        self, places: Mapping[Key, int], named: Mapping[Name, Tally], sums: Mapping[Name, Tally], moment: datetime
+    ) -> bool:
+        rows, counters = self._free_rows(places.values(), *_COUNTED), self._counters.locked(sums)
+        if len(rows) < len(places) or len(counters) < len(sums):
             return False
+        self._counters.add(counters, sums, moment)
         self._write([row | _added(row, named[row["queue"], row["type"]]) for row in rows], _COUNTED)
         return True
 
@@ -182,6 +189,7 @@ class SqlMetrics(Metrics):
             free = old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_FORGET_AT_ONCE]
             if places := list(free):
                 self._session.rows(Metric).filter(pk__in=places).delete()
+        self._counters.forget(now)
         return True
 
     # Depth

@@ -12,11 +12,15 @@ from jobqueue.clock import SYSTEM
 from jobqueue.policy.histogram import buckets
 from jobqueue.policy.stretches import ALL, Name
 from jobqueue.records import Claim, Lengths, OverdueLease, Settlement, Tally
+from jobqueue.records.metric import MOST_ATTEMPTS
 from jobqueue.states import Move
 from jobqueue.worker.supervisor.claims import HeldClaim, PendingSettlement
 
 #: The fields of a tally, by the move that ends an attempt.
 _ENDS = {Move.COMPLETE: "completed", Move.RETRY: "retried", Move.BURY: "dead_lettered", Move.CANCEL: "stopped"}
+
+#: The moves after which a job makes no further attempt.
+_LAST = {Move.COMPLETE, Move.BURY, Move.CANCEL}
 
 #: The bounds of the buffer. Older minutes are merged into later ones; more types are counted with their queue as a
 #: whole, and as many more queues with all of them.
@@ -31,18 +35,26 @@ _COUNT_AFTER = 1_000
 class Line:
     """The counts of one queue and type in one minute."""
 
-    __slots__ = ("ends", "ran", "ran_for", "waited", "waited_for")
+    __slots__ = ("attempts", "attempts_sum", "ends", "ran", "ran_for", "waited", "waited_for")
 
     def __init__(self) -> None:
         self.ends: Counter[str] = Counter()
+        self.attempts: Counter[int] = Counter()
+        self.attempts_sum = 0
         self.waited: Counter[int] = Counter()
         self.ran: Counter[int] = Counter()
         self.waited_for = self.ran_for = 0.0
 
     def take(self, other: Line) -> None:
         """Add the counts of another line."""
-        for mine, theirs in ((self.ends, other.ends), (self.waited, other.waited), (self.ran, other.ran)):
-            mine.update(theirs)  # type: ignore[arg-type]
+        self.ends.update(other.ends)
+        for mine, theirs in (
+            (self.waited, other.waited),
+            (self.ran, other.ran),
+            (self.attempts, other.attempts),
+        ):
+            mine.update(theirs)
+        self.attempts_sum += other.attempts_sum
         self.waited_for += other.waited_for
         self.ran_for += other.ran_for
 
@@ -50,7 +62,12 @@ class Line:
         """Return the counts as a tally."""
         counted: dict[str, Any] = {**self.ends}
         waited, ran = Lengths(self.waited, self.waited_for), Lengths(self.ran, self.ran_for)
-        return Tally(*name, waited=waited, ran=ran, **counted)
+        return Tally(*name, waited=waited, ran=ran, attempts=Lengths(self.attempts, self.attempts_sum), **counted)
+
+    def count_last(self, attempt: int, number: int = 1) -> None:
+        """Count jobs that ended with this attempt. Other programs may have stored any number."""
+        self.attempts[min(max(attempt, 0), MOST_ATTEMPTS)] += number
+        self.attempts_sum += attempt * number
 
 
 class MetricsBuffer:
@@ -64,7 +81,7 @@ class MetricsBuffer:
         self._minute = 0
         self._noted = 0
         self._waited: defaultdict[Name, list[float]] = defaultdict(list)
-        self._ran: defaultdict[tuple[str, str, Move], list[float]] = defaultdict(list)
+        self._ran: defaultdict[tuple[str, str, Move, int], list[float]] = defaultdict(list)
 
     def set_clock(self, now: datetime) -> None:
         """Use the database's clock, which decides when a job is due. This machine's clock may differ."""
@@ -86,7 +103,7 @@ class MetricsBuffer:
         ran = self._ran
         for held, settlement in stored:
             claim = held.claim
-            ran[claim.queue, claim.type, settlement.move].append(held.ended - held.since)
+            ran[claim.queue, claim.type, settlement.move, claim.attempt].append(held.ended - held.since)
         self._noted += len(stored)
 
     def completed(self, held: HeldClaim) -> None:
@@ -98,8 +115,10 @@ class MetricsBuffer:
         """Count claims that lost their worker. The one that ends them does so: the holder is dead or doesn't know."""
         self._turn_to(SYSTEM.monotonic())
         for overdue, settlement in several:
-            end = _ENDS[Move.BURY] if settlement.move is Move.BURY else "lost"
-            self._line((overdue.queue, overdue.type)).ends[end] += 1
+            line = self._line((overdue.queue, overdue.type))
+            line.ends[_ENDS[Move.BURY] if settlement.move is Move.BURY else "lost"] += 1
+            if settlement.move is Move.BURY:
+                line.count_last(overdue.attempt)
 
     # Counts
 
@@ -145,12 +164,14 @@ class MetricsBuffer:
             line.waited.update(buckets(seconds))
             # A producer's clock may be ahead of the database's.
             line.waited_for += sum(seconds) if min(seconds) >= 0 else sum(max(0.0, one) for one in seconds)
-        for (queue, kind, move), seconds in self._ran.items():
+        for (queue, kind, move, attempt), seconds in self._ran.items():
             if move in _ENDS:
                 line = self._line((queue, kind))
                 line.ends[_ENDS[move]] += len(seconds)
                 line.ran.update(buckets(seconds))
                 line.ran_for += sum(seconds)
+                if move in _LAST:
+                    line.count_last(attempt, len(seconds))
         self._waited.clear()
         self._ran.clear()
         self._noted = 0
