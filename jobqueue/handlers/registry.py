@@ -45,6 +45,7 @@ class JobType:
     lease: timedelta | None = None
     atomic: bool = False
     editable: bool = True
+    critical: bool = False
     limits: tuple[DeclaredLimit, ...] = ()
 
     @cached_property
@@ -147,6 +148,7 @@ def job_type(
     lease: timedelta | None = None,
     atomic: bool = False,
     editable: bool = True,
+    critical: bool = False,
     limits: Sequence[DeclaredLimit] = (),
 ) -> JobType:
     """Return a job type for a function. Raise InvalidHandler if it can't be one."""
@@ -156,6 +158,8 @@ def job_type(
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
     _check_versions(where, version, upgraders or {})
+    if type(critical) is not bool:
+        raise InvalidHandler(f"{where} has critical={critical!r}; it must be True or False.")
     if atomic and iscoroutinefunction(function):
         raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
     signature = Signature.of(function, where)
@@ -178,6 +182,7 @@ def job_type(
         lease=lease,
         atomic=atomic,
         editable=editable,
+        critical=critical,
         limits=held_to,
     )
 

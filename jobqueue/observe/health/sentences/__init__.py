@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobqueue.observe.health.finding import Finding
-from jobqueue.observe.health.sentences import duties, failures, flow, schedules, storage, workers
+from jobqueue.observe.health.sentences import duties, failures, flow, schedules, storage, thresholds, workers
 from jobqueue.observe.wording import Wording
 
-_WORDS = {**workers.WORDS, **failures.WORDS, **flow.WORDS, **storage.WORDS, **duties.WORDS, **schedules.WORDS}
+_WORDS = {
+    **workers.WORDS,
+    **failures.WORDS,
+    **flow.WORDS,
+    **storage.WORDS,
+    **duties.WORDS,
+    **schedules.WORDS,
+    **thresholds.WORDS,
+}
 
 
 def sentence(one: Finding, wording: Wording, now: datetime) -> str:
