@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from jobqueue import conf
-from jobqueue.policy.alerts import settings
-from jobqueue.policy.alerts.settings import AlertSettings
+from jobqueue.policy.alerts.settings import AlertSettings, read
 
 #: The type and the queue of the jobs that deliver alerts. No alert is about them.
 DELIVERY_TYPE = "jobqueue.deliver_alerts"
@@ -13,9 +14,13 @@ DELIVERY_QUEUE = "jobqueue.alerts"
 
 def alert_settings() -> AlertSettings:
     """Return the setting. Raise ImproperlyConfigured if it is invalid."""
-    return settings.read(conf.get("ALERTS"))
+    return read(conf.get("ALERTS"))
 
 
 def are_on() -> bool:
-    """Return whether the project uses alerts. Otherwise nobody pays for them."""
-    return bool(conf.get("ALERTS"))
+    """Return whether the project uses alerts. Otherwise nobody pays for them.
+
+    An invalid setting counts as well: the system checks say what is wrong with it.
+    """
+    given = getattr(settings, "JOBQUEUE", {})
+    return isinstance(given, dict) and bool(given.get("ALERTS"))

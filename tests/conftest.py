@@ -23,6 +23,7 @@ from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite.ports.storage import LARGEST_LOG
 from jobqueue.models import (
+    Alert,
     Attempt,
     Duty,
     Gauge,
@@ -36,6 +37,7 @@ from jobqueue.models import (
     Relay,
     SavedSearch,
     Schedule,
+    Silence,
     Start,
     StoredLimit,
     Throttle,
@@ -48,7 +50,7 @@ from tests.worker.harness import until
 
 TABLES = (
     *(Attempt, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch, Schedule),
-    *(Start, StoredLimit, Throttle, Worker),
+    *(Alert, Silence, Start, StoredLimit, Throttle, Worker),
 )
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobqueue.models.alert import Alert, Silence
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.duty import Duty
 from jobqueue.models.gauge import Gauge
@@ -18,6 +19,7 @@ from jobqueue.models.throttle import Throttle
 from jobqueue.models.worker import Worker
 
 __all__ = [
+    "Alert",
     "Attempt",
     "Dashboard",
     "DeadLetter",
@@ -34,6 +36,7 @@ __all__ = [
     "Relay",
     "SavedSearch",
     "Schedule",
+    "Silence",
     "Start",
     "StoredLimit",
     "Throttle",

@@ -216,7 +216,7 @@ class Days:
         """Sample the depth, and purge the dead letters that somebody has looked at."""
         if any(worker is not None and not worker.is_killed for worker in self.workers):
             self.backend.metrics.sample(self.clock.now())
-        if self.clock.now().minute == 0 and self.clock.now().hour % 6 == 0:
+        if self.clock.now().minute == 0 and self.clock.now().hour % 3 == 0:
             dead = self.backend.jobs.find_ids(DEAD_LETTERS, 100)
             self.backend.operator.purge(dead)
 
