@@ -1,6 +1,7 @@
 """Alerts: the evaluation of the queue's health, kept over time, and the messages that tell of what changed.
 
-``evaluate`` does one evaluation. ``policy.alerts`` decides, the port ``backend.alerts`` keeps, and ``channels`` delivers.
+``evaluate`` does one evaluation. ``policy.alerts`` decides, the port ``backend.alerts`` keeps alerts, and ``channels``
+delivers.
 """
 
 from __future__ import annotations

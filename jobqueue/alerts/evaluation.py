@@ -107,9 +107,7 @@ def _decided(
     return changes
 
 
-def _of_sight(
-    backend: Backend, before: AlertRecord | None, one: Sight, seen: Reading, silent: set[str]
-) -> AlertChange:
+def _of_sight(backend: Backend, before: AlertRecord | None, one: Sight, seen: Reading, silent: set[str]) -> AlertChange:
     cause, now = one.finding.cause.value, seen.now
     rule = seen.rules.rule(cause, *one.names)
     about = facts(one.finding, now, () if before is None else before.facts.examples)
@@ -141,7 +139,10 @@ def _is_worth_storing(change: AlertChange) -> bool:
     before, after = change.before, change.after
     if before is None or after is None or change.news is not None:
         return True
-    return replace(after, seen_at=before.seen_at, facts=before.facts) != before or after.seen_at - before.seen_at >= REFRESH
+    return (
+        replace(after, seen_at=before.seen_at, facts=before.facts) != before
+        or after.seen_at - before.seen_at >= REFRESH
+    )
 
 
 def _examples(backend: Backend, one: Finding) -> tuple[str, ...]:

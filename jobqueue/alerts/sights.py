@@ -89,10 +89,10 @@ def _together(rest: list[Finding]) -> Finding:
     worst = max(rest, key=lambda one: one.level)
     if len(rest) == 1:
         return worst
-    names = {kind: tuple(dict.fromkeys(name for one in rest for name in getattr(one, kind))) for kind in ("queues", "types")}
     return replace(
         worst,
-        **names,
+        queues=tuple(dict.fromkeys(name for one in rest for name in one.queues)),
+        types=tuple(dict.fromkeys(name for one in rest for name in one.types)),
         job="",
         measured=None,
         threshold=None,

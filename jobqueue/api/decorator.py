@@ -114,9 +114,9 @@ def job(
     evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how long a job stays claimed
     after its worker stops renewing the lease. ``atomic`` runs the handler and its completion in one transaction of
     the queue's database, so that its writes there happen exactly once. ``editable=False`` keeps operators from
-    changing the payloads of such jobs. ``critical`` makes each dead letter of the type an alert. ``limits`` are ``Concurrency`` and ``Rate``, which hold for all workers
-    together. ``schedule`` is a rule, or several, for jobs with an empty payload; see ``schedule()``, which has more
-    options.
+    changing the payloads of such jobs. ``critical`` makes each dead letter of the type an alert. ``limits`` are
+    ``Concurrency`` and ``Rate``, which hold for all workers together. ``schedule`` is a rule, or several, for jobs with
+    an empty payload; see ``schedule()``, which has more options.
     """
     if name is not None and not isinstance(name, str):
         return job()(name)

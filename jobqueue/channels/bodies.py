@@ -46,7 +46,7 @@ def teams(news: AlertNews) -> dict[str, Any]:
     body: list[dict[str, Any]] = [
         {"type": "TextBlock", "text": _card_text(news.title), "weight": "bolder", "size": "medium", "wrap": True}
     ]
-    actions = []
+    actions: list[dict[str, str]] = []
     for one in news.alerts:
         facts = [{"title": label, "value": _card_text(text)} for label, text in one.details]
         body.append({"type": "TextBlock", "text": _card_text(one.title), "wrap": True, "separator": True})

@@ -74,6 +74,10 @@ def _send(channel: Channel, news: AlertNews, ctx: JobContext) -> str:
 
 def _send_signals(news: AlertNews) -> str:
     signal = signals.alert_resolved if news.kind is News.RESOLVED else signals.alert_fired
-    answers = [answer for one in news.alerts for answer in signal.send_robust(sender=None, alert=one.given, news=news.kind.value)]
+    answers = [
+        answer
+        for one in news.alerts
+        for answer in signal.send_robust(sender=None, alert=one.given, news=news.kind.value)
+    ]
     failed = sum(isinstance(answer, Exception) for _receiver, answer in answers)
     return f"{len(answers)} calls of receivers, {failed} of which failed"

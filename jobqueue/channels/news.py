@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -107,10 +108,8 @@ def read(kind: News, alerts: Sequence[Mapping[str, Any]], site: str) -> AlertNew
 
 def _one(given: Mapping[str, Any], site: str) -> OneAlert:
     facts, path = facts_of(given), ""
-    try:
+    with suppress(NoReverseMatch):  # the project has no admin, or its admin has no such page
         path = _path(facts)
-    except NoReverseMatch:  # the project has no admin, or its admin has no such page
-        pass
     link = f"{site}{path}" if path else ""
     return OneAlert(
         id=str(given.get("id", "")),
@@ -132,7 +131,9 @@ def _path(facts: AlertFacts) -> str:
         names = {"status": _STATUS_OF[facts.page], "queue": facts.queue, "type": facts.type, "tenant": facts.tenant}
         query = {"q": " ".join(f"{name}:{value}" for name, value in names.items() if _PLAIN.fullmatch(value))}
     else:
-        query = {name: value for name in ("queue", "type") if facts.page == "dashboard" and (value := getattr(facts, name))}
+        query = {
+            name: value for name in ("queue", "type") if facts.page == "dashboard" and (value := getattr(facts, name))
+        }
     there = reverse(f"admin:jobqueue_{_MODEL_OF.get(facts.page, 'job')}_changelist")
     return f"{there}?{urlencode(query, errors='replace')}" if query else there
 

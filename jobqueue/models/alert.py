@@ -41,15 +41,11 @@ class Alert(models.Model):
         default_permissions = ()
         permissions = [("silence_alert", _("Can silence alerts"))]
         constraints = [
-            models.UniqueConstraint(
-                fields=["key"], condition=Q(resolved_at__isnull=True), name="job_queue_alert_open"
-            )
+            models.UniqueConstraint(fields=["key"], condition=Q(resolved_at__isnull=True), name="job_queue_alert_open")
         ]
         indexes = [
             # Past alerts, the last ones first.
-            models.Index(
-                fields=["resolved_at"], condition=Q(resolved_at__isnull=False), name="job_queue_alert_past"
-            ),
+            models.Index(fields=["resolved_at"], condition=Q(resolved_at__isnull=False), name="job_queue_alert_past"),
         ]
 
     def __str__(self) -> str:

@@ -53,7 +53,7 @@ _ORDER = {cause: place for place, cause in enumerate(Cause)}
 def findings(seen: Reading) -> list[Finding]:
     """Return what is wrong, one finding for each cause, the worst first."""
     causes = (*_ANYWHERE, *(_RUN_HERE if seen.outbox is None else _RELAYED))
-    each = (tuple(found for one in find(seen) if (found := thresholds.judged(one, seen))) for find in causes)
+    each = (tuple(one for part in find(seen) if (one := thresholds.judged(part, seen))) for find in causes)
     found = [summed_up(parts) for parts in each if parts]
     return sorted(found, key=lambda one: (-one.level, _ORDER[one.cause]))
 

@@ -99,7 +99,8 @@ class Finding:
     ``jobs`` counts its jobs; if ``is_capped``, there are more. ``due`` and ``held`` count those that are due and those
     that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
     known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
-    worker or the database. ``scope`` has the queue and type of the rule that applies. ``measured`` and ``threshold`` are set if a rule compares them.
+    worker or the database. ``measured`` and ``threshold`` are set if a rule compares them, and ``scope`` has the queue
+    and type that are judged together.
     """
 
     level: Level

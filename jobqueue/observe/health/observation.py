@@ -44,7 +44,11 @@ def look(
     now, depths, capacity = backend.now(), backend.metrics.depths(cap), conf.get("CAPACITY")
     gauges = {one.queue: one for one in backend.gauges.all()}
     options = {name: queues.options_of(name) for name in {row.queue for row in depths} | gauges.keys()}
-    dead_letters, attempts, rules = backend.health.dead_letters(dead_cap), _attempts(backend, now), alert_settings().rules
+    dead_letters, attempts, rules = (
+        backend.health.dead_letters(dead_cap),
+        _attempts(backend, now),
+        alert_settings().rules,
+    )
     critical = critical_types()
     return Reading(
         now=now,
@@ -114,9 +118,7 @@ def _attempts(backend: Backend, now: datetime) -> dict[timedelta, dict[str, Metr
     return {window: {one.name: one for one in sums} for window, sums in found.items()}
 
 
-def _ran(
-    backend: Backend, now: datetime, sums: Mapping[str, MetricSum], rules: RuleBook
-) -> dict[str, Lengths]:
+def _ran(backend: Backend, now: datetime, sums: Mapping[str, MetricSum], rules: RuleBook) -> dict[str, Lengths]:
     """Read how long the jobs of types ran that may be slow, the slowest first.
 
     A type is slow only if a twentieth of its jobs ran for longer than the threshold. Their sum tells this of most

@@ -10,8 +10,8 @@ from functools import cached_property
 from jobqueue.observe.health.finding import Level
 from jobqueue.policy.alerts.rules import RuleBook
 from jobqueue.records import (
-    DeadLetterCount,
     DeadJob,
+    DeadLetterCount,
     Depth,
     LapsedLeases,
     Lengths,
@@ -143,7 +143,10 @@ class Reading:
 
     def without(self, type: str) -> Reading:  # noqa: A002 - as the column is called
         """Return what concerns all other types."""
-        sums = {window: {name: one for name, one in parts.items() if name != type} for window, parts in self.attempts.items()}
+        sums = {
+            window: {name: one for name, one in parts.items() if name != type}
+            for window, parts in self.attempts.items()
+        }
         return replace(
             self,
             depths=[one for one in self.depths if one.type != type],

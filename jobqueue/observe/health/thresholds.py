@@ -163,7 +163,7 @@ def _grouped(
     groups: dict[tuple[str, ...], tuple[Rule, list[Row]]] = {}
     for row in rows:
         rule = seen.rules.rule(cause, row.queue, row.type)
-        scope = (rule.queue, rule.type) if rule.queue or rule.type else (usual(row), "")
+        scope: tuple[str, ...] = (rule.queue, rule.type) if rule.queue or rule.type else (usual(row), "")
         groups.setdefault(scope, (rule, []))[1].append(row)
     for scope, (rule, several) in groups.items():
         if rule.level != OFF:
@@ -176,6 +176,3 @@ def _threshold(rule: Rule) -> float:
 
 def _level(rule: Rule) -> Level:
     return Level[rule.level.upper()]
-
-
-

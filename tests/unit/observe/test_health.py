@@ -141,7 +141,9 @@ READINGS = {
         [],
     ),
     "a critical dead letter": (
-        reading(critical=[DeadJob("7", "resize", "default", NOON)], dead_letters=[DeadLetterCount("default", "resize", 1)]),
+        reading(
+            critical=[DeadJob("7", "resize", "default", NOON)], dead_letters=[DeadLetterCount("default", "resize", 1)]
+        ),
         [("ERROR", "critical_dead", "default", "job")],
     ),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),

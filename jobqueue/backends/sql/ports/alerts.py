@@ -146,5 +146,9 @@ def _record(row: dict[str, Any]) -> AlertRecord:
     """Return a row as a record. Another program may have stored any JSON."""
     sent = row["sent"] if isinstance(row["sent"], list) else []
     known = [one for one in sent if isinstance(one, list) and len(one) == 3 and all(isinstance(x, str) for x in one)]
-    read = {"state": AlertState(row["state"]), "facts": facts_of(row["facts"]), "sent": tuple(SentTo(*x) for x in known)}
+    read = {
+        "state": AlertState(row["state"]),
+        "facts": facts_of(row["facts"]),
+        "sent": tuple(SentTo(*x) for x in known),
+    }
     return AlertRecord(**row | read)

@@ -37,7 +37,9 @@ class SqlHealthReader(HealthReader):
         with self._session.reading():
             for queue, kind in self._found(statements.dead_kinds(MOST_GROUPS)):
                 if kind in types and len(found) < limit:
-                    rows = self._found(statements.NEWEST_DEAD, {"queue": queue, "type": kind, "limit": limit - len(found)})
+                    rows = self._found(
+                        statements.NEWEST_DEAD, {"queue": queue, "type": kind, "limit": limit - len(found)}
+                    )
                     found += [DeadJob(key, kind, queue, died and self._moment(died)) for key, died in rows]
         return found
 

@@ -24,9 +24,7 @@ def _several_deep(one: Finding, wording: Wording, now: datetime) -> str:
 
 
 def _success(one: Finding, wording: Wording, now: datetime) -> str:
-    text = gettext(
-        "Of the jobs of type %(type)s, only %(share)s succeeded in the last hour, less than %(threshold)s."
-    )
+    text = gettext("Of the jobs of type %(type)s, only %(share)s succeeded in the last hour, less than %(threshold)s.")
     about = {"type": one.types[0], "share": _percent(one.measured), "threshold": _percent(one.threshold)}
     return text % about
 
