@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from django.core.mail import EmailMessage
 
-from jobqueue.channels.news import AlertNews
-from jobqueue.handlers.context import JobContext
+from jobqueue.channels.news import AlertNews, DeliveryAttempt
 from jobqueue.policy.alerts.settings import Channel
 
 #: Longer subjects are cut: mail programs show less.
 LONGEST_SUBJECT = 200
 
 
-def send(channel: Channel, news: AlertNews, _ctx: JobContext) -> str:
+def send(channel: Channel, news: AlertNews, _attempt: DeliveryAttempt) -> str:
     """Send one e-mail. What the mail server raises makes the job run again."""
     options = channel.options
     subject = " ".join(f"[jobqueue] {news.title}".split())

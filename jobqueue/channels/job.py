@@ -13,24 +13,14 @@ from jobqueue import signals
 from jobqueue.alert_settings import DELIVERY_QUEUE, DELIVERY_TYPE, alert_settings
 from jobqueue.alerts.messages import SIGNAL
 from jobqueue.api import job
-from jobqueue.channels import email, function, log, web
-from jobqueue.channels.news import AlertNews, read
+from jobqueue.channels.news import AlertNews, DeliveryAttempt, read
+from jobqueue.channels.senders import send
 from jobqueue.errors import Cancel
 from jobqueue.handlers.context import JobContext
 from jobqueue.policy.alerts.settings import Channel
 from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.retry import Exponential
 from jobqueue.records.alert import News
-
-SENDERS = {
-    "log": log.send,
-    "email": email.send,
-    "webhook": web.send_signed,
-    "slack": web.send_to_slack,
-    "teams": web.send_to_teams,
-    "pagerduty": web.send_to_pagerduty,
-    "function": function.send,
-}
 
 
 class Delivery(BaseModel):
@@ -57,7 +47,7 @@ def deliver(delivery: Delivery, ctx: JobContext) -> dict[str, str]:
     news = read(delivery.news, delivery.alerts, alert_settings().site)
     if delivery.channel == SIGNAL:
         return {"answer": _send_signals(news)}
-    return {"answer": _send(_channel(delivery.channel), news, ctx)}
+    return {"answer": send(_channel(delivery.channel), news, DeliveryAttempt(ctx.job_id, ctx.attempt))}
 
 
 def _channel(name: str) -> Channel:
@@ -66,10 +56,6 @@ def _channel(name: str) -> Channel:
         hint = did_you_mean(name, channels) if channels else "It has no channels."
         raise Cancel(f"JOBQUEUE['ALERTS'] has no channel {name!r}. {hint}")
     return channels[name]
-
-
-def _send(channel: Channel, news: AlertNews, ctx: JobContext) -> str:
-    return SENDERS[channel.via](channel, news, ctx)
 
 
 def _send_signals(news: AlertNews) -> str:

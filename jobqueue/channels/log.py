@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from jobqueue.channels.news import AlertNews
-from jobqueue.handlers.context import JobContext
+from jobqueue.channels.news import AlertNews, DeliveryAttempt
 from jobqueue.policy.alerts.settings import Channel
 from jobqueue.records.alert import News
 
 logger = logging.getLogger("jobqueue")
 
 
-def send(_channel: Channel, news: AlertNews, _ctx: JobContext) -> str:
+def send(_channel: Channel, news: AlertNews, _attempt: DeliveryAttempt) -> str:
     """Write one line for each alert, at its level."""
     for one in news.alerts:
         level = logging.ERROR if one.facts.level == "error" else logging.WARNING

@@ -31,6 +31,14 @@ _MODEL_OF = {
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryAttempt:
+    """One attempt of a delivery: the delivery's id, which repetitions share, and the number of the attempt."""
+
+    id: str
+    number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class OneAlert:
     """An alert as it is told. ``given`` is its JSON data."""
 
@@ -109,7 +117,7 @@ def read(kind: News, alerts: Sequence[Mapping[str, Any]], site: str) -> AlertNew
 def _one(given: Mapping[str, Any], site: str) -> OneAlert:
     facts, path = facts_of(given), ""
     with suppress(NoReverseMatch):  # the project has no admin, or its admin has no such page
-        path = _path(facts)
+        path = path_of(facts)
     link = f"{site}{path}" if path else ""
     return OneAlert(
         id=str(given.get("id", "")),
@@ -122,7 +130,8 @@ def _one(given: Mapping[str, Any], site: str) -> OneAlert:
     )
 
 
-def _path(facts: AlertFacts) -> str:
+def path_of(facts: AlertFacts) -> str:
+    """Return the path of the admin's page that shows more. Raises NoReverseMatch."""
     if facts.page == "job" and facts.job:
         return reverse("admin:jobqueue_job_change", args=[quote(facts.job)])
     if facts.page == "dead_letters":

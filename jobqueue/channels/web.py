@@ -9,24 +9,23 @@ from typing import Any
 
 from jobqueue import backends, conf
 from jobqueue.channels import bodies
-from jobqueue.channels.news import AlertNews
+from jobqueue.channels.news import AlertNews, DeliveryAttempt
 from jobqueue.clock import SYSTEM
 from jobqueue.contrib.webhooks import signing
 from jobqueue.contrib.webhooks.addresses import AddressRefused, target_of
 from jobqueue.contrib.webhooks.sending import Answer, Unreachable, post
 from jobqueue.contrib.webhooks.verdicts import DeliveryVerdict, delay_of, reason_of, verdict_of
 from jobqueue.errors import Discard, Retry
-from jobqueue.handlers.context import JobContext
 from jobqueue.ids import portable
 from jobqueue.policy.alerts.settings import ENVIRONMENT, PAGERDUTY, Channel
 from jobqueue.records.alert import AlertState, News
 from jobqueue.version import __version__
 
 
-def send_signed(channel: Channel, news: AlertNews, ctx: JobContext) -> str:
+def send_signed(channel: Channel, news: AlertNews, attempt: DeliveryAttempt) -> str:
     """Post the news as JSON, signed as ``contrib.webhooks`` signs."""
     body = _dumped(bodies.webhook(news))
-    delivery, timestamp = portable(ctx.job_id), int(SYSTEM.now().timestamp())
+    delivery, timestamp = portable(attempt.id), int(SYSTEM.now().timestamp())
     try:
         signed = signing.headers([channel.options["secret"]], delivery, timestamp, body)
     except signing.InvalidSecret as error:
@@ -34,29 +33,29 @@ def send_signed(channel: Channel, news: AlertNews, ctx: JobContext) -> str:
     return _post(channel.options["url"], body, signed)
 
 
-def send_to_slack(channel: Channel, news: AlertNews, _ctx: JobContext) -> str:
+def send_to_slack(channel: Channel, news: AlertNews, _attempt: DeliveryAttempt) -> str:
     """Post a message in the form of Slack's incoming webhooks."""
     return _post(channel.options["url"], _dumped(bodies.slack(news)))
 
 
-def send_to_teams(channel: Channel, news: AlertNews, _ctx: JobContext) -> str:
+def send_to_teams(channel: Channel, news: AlertNews, _attempt: DeliveryAttempt) -> str:
     """Post an adaptive card in the form of the workflows of Teams."""
     return _post(channel.options["url"], _dumped(bodies.teams(news)))
 
 
-def send_to_pagerduty(channel: Channel, news: AlertNews, ctx: JobContext) -> str:
+def send_to_pagerduty(channel: Channel, news: AlertNews, attempt: DeliveryAttempt) -> str:
     """Post one event for each alert. Its key lets a repetition change nothing."""
     url, key = channel.options.get("url", PAGERDUTY), _resolved(channel.options["routing_key"])
     answers = [
         _post(url, _dumped(bodies.pagerduty(one, news.kind, key)))
         for one in news.alerts
-        if not (_is_repeated(news, ctx) and _is_over(one.id))
+        if not (_is_repeated(news, attempt) and _is_over(one.id))
     ]
     return answers[-1] if answers else "nothing sent: the alerts are over"
 
 
-def _is_repeated(news: AlertNews, ctx: JobContext) -> bool:
-    return news.kind in (News.FIRED, News.REMINDER) and ctx.attempt > 1
+def _is_repeated(news: AlertNews, attempt: DeliveryAttempt) -> bool:
+    return news.kind in (News.FIRED, News.REMINDER) and attempt.number > 1
 
 
 def _is_over(alert_id: str) -> bool:

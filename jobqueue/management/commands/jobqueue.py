@@ -13,6 +13,7 @@ from django.db.utils import Error as DatabaseError
 
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.commands import (
+    alerts,
     archive,
     bulk,
     enqueue,
@@ -37,6 +38,7 @@ from jobqueue.errors import JobQueueError
 SUBCOMMANDS = (
     status.STATUS,
     health.HEALTH,
+    alerts.ALERTS,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,

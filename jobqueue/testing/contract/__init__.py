@@ -11,6 +11,7 @@ from jobqueue.testing.contract.enqueueing import EnqueueContract
 from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.limiting import LimitContract
+from jobqueue.testing.contract.ports.alerting import AlertContract
 from jobqueue.testing.contract.ports.duties import DutyContract
 from jobqueue.testing.contract.ports.gauging import GaugeContract
 from jobqueue.testing.contract.ports.health import HealthContract
@@ -56,6 +57,7 @@ class BackendContract(
     HealthContract,
     GaugeContract,
     ScheduleContract,
+    AlertContract,
     WakeContract,
     LimitContract,
     RaceContract,
