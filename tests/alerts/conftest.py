@@ -9,6 +9,7 @@ import pytest
 from jobqueue.alert_settings import DELIVERY_TYPE
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.channels import job as _delivery  # noqa: F401 - registers the type of the deliveries
+from jobqueue.observe.health import observation
 from jobqueue.records import Filter
 from jobqueue.testing import VirtualClock
 
@@ -22,7 +23,10 @@ def clock():
 
 
 @pytest.fixture
-def backend(clock):
+def backend(clock, monkeypatch):
+    """A queue in memory, with a release that has handlers for its types."""
+    known = type("Registry", (), {"names": frozenset({"resize", "greet", DELIVERY_TYPE})})
+    monkeypatch.setattr(observation, "registry", known)
     return MemoryBackend(clock=clock)
 
 

@@ -116,7 +116,9 @@ def _test(options: dict[str, Any], console: Console) -> int:
     settings, name = alert_settings(), options["target"]
     channels = {one.name: one for one in settings.channels}
     if name not in channels:
-        raise InvalidOption("TARGET", f"must be a channel of JOBQUEUE['ALERTS'], got {name!r}. {_channels(name, channels)}")
+        raise InvalidOption(
+            "TARGET", f"must be a channel of JOBQUEUE['ALERTS'], got {name!r}. {_channels(name, channels)}"
+        )
     facts = {"cause": "test", "level": "warning", "sentence": "This is a test of the channel. Nothing is wrong."}
     given = {"id": new_id(), "key": f"test:{name}", **facts, "since": to_text(current().now())}
     try:
