@@ -120,4 +120,4 @@ def _answer(job: JobRecord | None) -> str:
         return gettext("The job was deleted.")
     if isinstance(job.result, dict) and isinstance(job.result.get("answer"), str):
         return display.clean(job.result["answer"])
-    return display.first_line(job.last_error)
+    return display.first_line(job.error)
