@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.admin.utils import quote
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from jobqueue.clock import from_text
 from jobqueue.policy.alerts.rules import MEASURES
@@ -116,7 +116,7 @@ def read(kind: News, alerts: Sequence[Mapping[str, Any]], site: str) -> AlertNew
 
 def _one(given: Mapping[str, Any], site: str) -> OneAlert:
     facts, path = facts_of(given), ""
-    with suppress(NoReverseMatch):  # the project has no admin, or its admin has no such page
+    with suppress(Exception):  # no admin, no such page, or URLs that fail: an alert is told anyway
         path = path_of(facts)
     link = f"{site}{path}" if path else ""
     return OneAlert(

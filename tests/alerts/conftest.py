@@ -12,6 +12,8 @@ from jobqueue.channels import job as _delivery  # noqa: F401 - registers the typ
 from jobqueue.observe.health import observation
 from jobqueue.records import Filter
 from jobqueue.testing import VirtualClock
+from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.worker.conftest import jobs, ledger, start_worker  # noqa: F401 - fixtures
 
 DELIVERIES = Filter(types=frozenset({DELIVERY_TYPE}))
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)

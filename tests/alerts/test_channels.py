@@ -15,10 +15,12 @@ from jobqueue.channels.web import send_to_pagerduty
 from jobqueue.contrib.webhooks import signing
 from jobqueue.errors import Cancel, Discard, Retry
 from jobqueue.policy.redaction import REDACTED
-from jobqueue.records.alert import News
+from jobqueue.records.alert import AlertState, News
 from tests.contrib.conftest import attempt
 from tests.contrib.receiver import hang_up, receiving
 
+#: Django 6.1 asks for MAILERS, which earlier releases don't have.
+pytestmark = pytest.mark.filterwarnings("ignore:.*default mailer")
 SECRET = signing.new_secret()
 ALERT = {
     "id": "01J8ZQ4Y3M6V7K2N5P8R1T4W6X",
@@ -135,9 +137,10 @@ def test_pagerduty_gets_an_event_for_each_alert(send, receiver, monkeypatch):
     assert events[0]["links"] == [{"href": LINK, "text": "Open the admin"}]
 
 
-def test_pagerduty_gets_no_late_event_of_an_alert_that_is_over(configure, receiver, monkeypatch):
+def test_pagerduty_gets_no_late_event_of_an_alert_that_is_over(configure, settings, receiver, monkeypatch):
+    settings.JOBQUEUE = settings.JOBQUEUE | {"WEBHOOK_NETWORKS": ["127.0.0.0/8"]}
     channel = type("Channel", (), {"options": {"url": receiver.url(), "routing_key": "k"}})
-    over = type("Alerts", (), {"get": lambda _self, _key: type("Over", (), {"state": "resolved"})})()
+    over = type("Alerts", (), {"get": lambda _self, _key: type("Over", (), {"state": AlertState.RESOLVED})})()
     monkeypatch.setattr("jobqueue.backends.current", lambda: type("Backend", (), {"alerts": over}))
     told = send_to_pagerduty(channel, read(News.FIRED, [ALERT], SITE), attempt_of(2))
     assert told == "nothing sent: the alerts are over"

@@ -14,10 +14,9 @@ from jobqueue.alert_settings import DELIVERY_QUEUE, DELIVERY_TYPE
 from jobqueue.alerts import evaluate
 from jobqueue.models import Alert, Job, Silence
 from jobqueue.testing.contract.harness import bury, put, take_one
-from tests.cli.conftest import run, settings_of  # noqa: F401 - a fixture
+from tests.cli.conftest import settings_of
 from tests.conftest import ON_SQLITE
 from tests.contrib.receiver import receiving
-from tests.worker.conftest import jobs, ledger, start_worker  # noqa: F401 - fixtures
 from tests.worker.harness import until
 
 AT_ONCE = {"rules": [{"rule": "dead_letters", "above": 0, "for": 0, "resolve_after": 0}]}

@@ -20,6 +20,7 @@ from jobqueue.admin import display, live
 from jobqueue.admin.actions.forms import ReasonForm
 from jobqueue.admin.alerts import rows
 from jobqueue.admin.base import address, breadcrumb, page
+from jobqueue.admin.links import Links
 from jobqueue.alert_settings import are_on
 from jobqueue.alerts.evaluation import is_silenced
 from jobqueue.backends import current
@@ -109,7 +110,7 @@ class AlertAdmin(live.LivePageAdmin):
             "advice": display.clean(one.facts.advice),
             "measured": one.facts.measured,
             "threshold": one.facts.threshold,
-            "examples": [(display.clean(key), rows.Links(self.admin_site.name).job(key)) for key in one.facts.examples],
+            "examples": [(display.clean(key), Links(self.admin_site.name).job(key)) for key in one.facts.examples],
             "more": rows.more(one),
             "sent": rows.sent_rows(self, one),
             "verb": verb,

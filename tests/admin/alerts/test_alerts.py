@@ -54,7 +54,7 @@ def test_without_the_setting_the_list_says_that_alerts_are_off(queue, sign_in):
 
 def test_the_page_shows_what_a_channel_answered_and_leads_on(alert, queue, sign_in):
     claim = take_one(queue, types=frozenset({DELIVERY_TYPE}))
-    settle(queue, completed(claim, result={"answer": "written to the log"}))
+    settle(queue, completed(claim, result='{"answer": "written to the log"}'))
     shown = text(sign_in("view_job").client.get(address("change", alert.id)))
     assert "written to the log" in shown
     assert f'href="{reverse("admin:jobqueue_deadletter_changelist")}?of=send_welcome"' in shown
@@ -89,15 +89,16 @@ def test_an_alert_that_is_gone_leads_to_the_list(queue, sign_in, name, alert_id)
 
 
 def test_foreign_rows_are_shown_as_text(queue, sign_in):
+    script = HOSTILE[0]
     now = queue.now()
-    facts = {"cause": HOSTILE, "sentence": HOSTILE, "page": HOSTILE, "examples": [HOSTILE, 7], "measured": "x"}
+    facts = {"cause": script, "sentence": script, "page": script, "examples": [script, 7], "measured": "x"}
     moments = {"began_at": now, "seen_at": now}
     Alert.objects.create(
-        id="x", key=HOSTILE[:100], state="firing", level=2**31 - 1, facts=facts, sent=[7, ["a"]], **moments
+        id="x", key=script[:100], state="firing", level=2**31 - 1, facts=facts, sent=[7, ["a"]], **moments
     )
     Alert.objects.create(id="y", key="y", state="firing", level=-9, facts=[1], sent={}, **moments)
     keeper = sign_in("view_job", "silence_alert")
     for one in (address("changelist"), address("change", "x"), address("change", "y"), address("silence", "x")):
         answer = keeper.client.get(one)
         assert answer.status_code == 200
-        assert HOSTILE not in text(answer)
+        assert script not in text(answer)
