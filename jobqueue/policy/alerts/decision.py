@@ -63,11 +63,11 @@ def _news(after: AlertRecord, rule: Rule, now: datetime) -> News | None:
 def next_look(after: AlertRecord, rule: Rule, now: datetime) -> timedelta | None:
     """Return how long it takes until this alert changes by time alone."""
     if after.state is AlertState.PENDING:
-        return after.began_at + rule.wait - now
+        return rule.wait - (now - after.began_at)  # in this order no moment of another program overflows
     if after.state is AlertState.RESOLVED:
         return None
     if after.missing_since is not None:
-        return after.missing_since + rule.gone_for - now
+        return rule.gone_for - (now - after.missing_since)
     if rule.remind is not None and after.reminded_at is not None:
-        return after.reminded_at + rule.remind - now
+        return rule.remind - (now - after.reminded_at)
     return None

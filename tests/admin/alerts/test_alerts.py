@@ -10,9 +10,12 @@ from django.urls import reverse
 
 from jobqueue.alert_settings import DELIVERY_TYPE
 from jobqueue.alerts import evaluate
+from jobqueue.alerts.messages import document
 from jobqueue.channels import job as _delivery  # noqa: F401 - registers the type of the deliveries
-from jobqueue.models import Alert
+from jobqueue.channels.news import read
+from jobqueue.models import Alert, Job
 from jobqueue.policy.settling import completed
+from jobqueue.records.alert import News
 from jobqueue.testing.contract.harness import bury, put, settle, take_one
 from tests.attacks.test_markup import HOSTILE
 
@@ -79,6 +82,17 @@ def test_a_silence_needs_its_permission_and_a_reason(alert, queue, sign_in):
     whole = {"amount": "1", "unit": "days", "whole_rule": "on", "why": "a migration"}
     keeper.client.post(silence, whole)
     assert [one.key for one in queue.alerts.silences()] == ["dead_letters"]
+
+
+def test_it_is_three_clicks_from_an_alert_to_all_like_this_retried_slowly(alert, sign_in):
+    keeper = sign_in("view_job", "retry_job")
+    groups = keeper.client.get(read(News.FIRED, [document(alert)], "").alerts[0].link)
+    (group,) = groups.context["found"]
+    asked = keeper.client.post(group.retry_address, follow=True)
+    assert "per_minute" in asked.context["form"].fields
+    done = keeper.agree(asked, per_minute="60", why="the provider is back")
+    assert done.status_code == 200
+    assert Job.objects.get(pk=alert.facts.examples[0]).status == "queued"
 
 
 @pytest.mark.parametrize("name", ["change", "silence", "unsilence"])
