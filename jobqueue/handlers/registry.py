@@ -158,10 +158,7 @@ def job_type(
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
     _check_versions(where, version, upgraders or {})
-    if type(critical) is not bool:
-        raise InvalidHandler(f"{where} has critical={critical!r}; it must be True or False.")
-    if atomic and iscoroutinefunction(function):
-        raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
+    _check_flags(function, where, atomic, critical)
     signature = Signature.of(function, where)
     try:
         payload = PayloadType(signature.form, version, upgraders)
@@ -197,6 +194,13 @@ def _check_versions(where: str, version: int, upgraders: Mapping[int, Upgrader])
         raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
     if not all(map(callable, upgraders.values())):
         raise InvalidHandler(f"{where} has upgraders that are not functions.")
+
+
+def _check_flags(function: Callable[..., Any], where: str, atomic: bool, critical: bool) -> None:
+    if type(critical) is not bool:
+        raise InvalidHandler(f"{where} has critical={critical!r}; it must be True or False.")
+    if atomic and iscoroutinefunction(function):
+        raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
 
 
 class Registry:

@@ -174,15 +174,11 @@ examples:
   manage.py jobqueue alerts unsilence queue_deep
   manage.py jobqueue alerts test slack
 
-exit codes of list:
-  0  no alert fires, or all are silenced
-  1  a warning fires
-  2  an error fires
-
-exit codes of the others:
-  0  done, or nothing had to change
-  2  invalid arguments
-  3  nothing was done; the channel failed
+exit codes:
+  0  no alert fires, or all are silenced; done, or nothing had to change
+  1  list: a warning fires
+  2  list: an error fires; invalid arguments
+  3  nothing was done, or the channel failed
 """,
     _add,
     _run,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -203,7 +203,3 @@ def shown(value: object) -> str:
     """Return a value as a message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-#: The fields that an entry can set, for tests.
-FIELDS = tuple(one.name for one in fields(Rule))
