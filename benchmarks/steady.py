@@ -1,8 +1,8 @@
 """The command ``python -m benchmarks.steady``: rate and waiting time while a snapshot is held, second by second.
 
-The long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000 --together 4`` and ``--database sqlite --seconds 600``.
-``--aged 1440000`` does in half a minute to the table what 30 minutes at 800 a second do. The picture of the
-documentation is ``--recorded docs/measured/steady.json --before docs/measured/steady-without-floors.json --chart
+The long runs are ``--seconds 1800 --rate 800``, ``--seconds 300 --rate 2000 --together 4`` and ``--database sqlite
+--seconds 600``. ``--aged 1440000`` does in half a minute to the table what 30 minutes at 800 a second do. The picture
+of the documentation is ``--recorded docs/measured/steady.json --before docs/measured/steady-without-floors.json --chart
 docs/measured/steady.svg``, and needs no database.
 """
 

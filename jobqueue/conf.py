@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from jobqueue.policy import queue_options, retention_rules
+from jobqueue.policy.alerts import settings as alert_settings
 from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
 from jobqueue.policy.queue_options import Mistake
@@ -160,6 +161,13 @@ SETTINGS: dict[str, Setting] = {
     "MIN_WORKERS": Setting(1, _is_number_of_workers, "a whole number from 0 to 1,000,000"),
     # From this number of dead letters on, the queue is unhealthy: somebody has to look at it.
     "MAX_DEAD_LETTERS": Setting(100, _is_count, "a whole number from 1 to 1,000,000"),
+    # Who is told of problems, and from when on: see policy.alerts.settings. Empty: nobody is, and no worker looks.
+    "ALERTS": Setting(
+        {},
+        lambda value: not any(alert_settings.mistakes(value)),
+        "a dict of rules and channels",
+        alert_settings.mistakes,
+    ),
     # The folder of the wake-up sockets for SQLite. None: a private folder in the system's runtime directory.
     "RUNTIME_DIR": Setting(None, _is_folder_there, "None or the absolute path of an existing folder"),
     # What happens to new jobs in tests. None: workers run them, as everywhere else.

@@ -23,6 +23,7 @@ from jobqueue.backends.memory import MemoryBackend
 from jobqueue.backends.sqlite import SqliteBackend
 from jobqueue.backends.sqlite.ports.storage import LARGEST_LOG
 from jobqueue.models import (
+    Alert,
     Attempt,
     Counter,
     Duty,
@@ -37,6 +38,7 @@ from jobqueue.models import (
     Relay,
     SavedSearch,
     Schedule,
+    Silence,
     Start,
     StoredLimit,
     Throttle,
@@ -49,8 +51,8 @@ from tests.requirements import POSTGRES, refusal, say_what_was_skipped
 from tests.worker.harness import until
 
 TABLES = (
-    *(Attempt, Counter, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay, SavedSearch),
-    *(Schedule, Start, StoredLimit, Throttle, Turn, Worker),
+    *(Alert, Attempt, Counter, Duty, Gauge, Job, KnownError, Metric, OrderPart, OrderedJob, Order, Pause, Relay),
+    *(SavedSearch, Schedule, Silence, Start, StoredLimit, Throttle, Turn, Worker),
 )
 
 #: How many tests of a run may need a second try (``--reruns``) before the run fails for it.

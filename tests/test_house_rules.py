@@ -95,7 +95,7 @@ def test_data_is_never_code():
 def test_an_import_path_comes_from_the_settings_alone():
     # These from the settings, the command line of a test, or its environment.
     users = {"backends/__init__.py", "contrib/django_tasks/discovery.py", "contrib/email/courier.py"}
-    users |= {"observe/access.py", "testing/contract/suite.py", "worker/settings_in_test.py"}
+    users |= {"channels/function.py", "observe/access.py", "testing/contract/suite.py", "worker/settings_in_test.py"}
     # These load modules of this package, by constant names.
     users |= {"api/watch.py", "backends/sqlite/__init__.py", "observe/views.py", "worker/process_metrics/__init__.py"}
 

@@ -43,6 +43,9 @@ class Links:
     def schedule(self, schedule_id: str) -> str:
         return self._to("schedule_change", schedule_id)
 
+    def alert(self, alert_id: str) -> str:
+        return self._to("alert_change", alert_id)
+
     def workers(self) -> str:
         return self._to("worker_changelist")
 

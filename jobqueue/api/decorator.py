@@ -83,6 +83,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    critical: bool = False,
     limits: Sequence[DeclaredLimit] = (),
     schedule: Rule | Sequence[Rule] = (),
     **defaults: Unpack[JobDefaults],
@@ -100,6 +101,7 @@ def job(
     lease: Seconds | None = None,
     atomic: bool = False,
     editable: bool = True,
+    critical: bool = False,
     limits: Sequence[DeclaredLimit] = (),
     schedule: Rule | Sequence[Rule] = (),
     **defaults: Any,
@@ -112,16 +114,16 @@ def job(
     evolve; ``aliases`` are former names that stored jobs may still have. ``lease`` is how long a job stays claimed
     after its worker stops renewing the lease. ``atomic`` runs the handler and its completion in one transaction of
     the queue's database, so that its writes there happen exactly once. ``editable=False`` keeps operators from
-    changing the payloads of such jobs. ``limits`` are ``Concurrency`` and ``Rate``, which hold for all workers
-    together. ``schedule`` is a rule, or several, for jobs with an empty payload; see ``schedule()``, which has more
-    options.
+    changing the payloads of such jobs. ``critical`` makes each dead letter of the type an alert. ``limits`` are
+    ``Concurrency`` and ``Rate``, which hold for all workers together. ``schedule`` is a rule, or several, for jobs with
+    an empty payload; see ``schedule()``, which has more options.
     """
     if name is not None and not isinstance(name, str):
         return job()(name)
     options, policy = options_of(defaults), policy_of(retry, retry_on, discard_on)
     names, length = aliases_of(aliases), lease_of(lease)
     given: dict[str, Any] = {"version": version, "upgraders": upgraders, "atomic": atomic, "editable": editable}
-    given["limits"] = limits
+    given |= {"limits": limits, "critical": critical}
 
     def make(function: Callable[..., Any]) -> Handler[..., Any, ...]:
         made = job_type(function, name, options=options, policy=policy, aliases=names, lease=length, **given)

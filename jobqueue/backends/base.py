@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import DataError, IntegrityError
 
 from jobqueue.backends.ports import (
+    Alerts,
     DutyRoster,
     ErrorReader,
     Gauges,
@@ -85,6 +86,7 @@ class Backend(ABC):
     health: HealthReader
     schedules: Schedules
     gauges: Gauges = Gauges()
+    alerts: Alerts = Alerts()
     limits: Limits
     lanes: Lanes
     turns: Turns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobqueue import conf
+from jobqueue.checks.alerts import check_alerts
 from jobqueue.checks.connections import check_connections
 from jobqueue.checks.handlers import check_handlers
 from jobqueue.checks.retention import check_retention
@@ -14,6 +15,7 @@ TAG = conf.CHECKS
 __all__ = [
     "EMBEDDING",
     "TAG",
+    "check_alerts",
     "check_commands",
     "check_connections",
     "check_handlers",

@@ -22,7 +22,7 @@ _OF_ONE_JOB = frozenset(
 #: Options of ``@job`` that aren't defaults of its jobs.
 OF_A_TYPE = frozenset(
     {"retry", "retry_on", "discard_on", "version", "upgraders", "aliases", "lease", "atomic", "editable"}
-    | {"limits", "schedule"}
+    | {"limits", "schedule", "critical"}
 )
 
 

@@ -46,6 +46,7 @@ class JobType:
     lease: timedelta | None = None
     atomic: bool = False
     editable: bool = True
+    critical: bool = False
     limits: tuple[DeclaredLimit, ...] = ()
 
     @cached_property
@@ -153,6 +154,7 @@ def job_type(
     lease: timedelta | None = None,
     atomic: bool = False,
     editable: bool = True,
+    critical: bool = False,
     limits: Sequence[DeclaredLimit] = (),
 ) -> JobType:
     """Return a job type for a function. Raise InvalidHandler if it can't be one."""
@@ -162,8 +164,7 @@ def job_type(
     for one in (name or function.__name__, *aliases):
         check_name("the job type's name", one)
     _check_versions(where, version, upgraders or {})
-    if atomic and iscoroutinefunction(function):
-        raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
+    _check_flags(function, where, atomic, critical)
     signature = Signature.of(function, where)
     try:
         payload = PayloadType(signature.form, version, upgraders)
@@ -184,6 +185,7 @@ def job_type(
         lease=lease,
         atomic=atomic,
         editable=editable,
+        critical=critical,
         limits=held_to,
     )
 
@@ -198,6 +200,13 @@ def _check_versions(where: str, version: int, upgraders: Mapping[int, Upgrader])
         raise InvalidHandler(f"{where} has upgraders from the versions {sorted(steps)}, but its version is {version}.")
     if not all(map(callable, upgraders.values())):
         raise InvalidHandler(f"{where} has upgraders that are not functions.")
+
+
+def _check_flags(function: Callable[..., Any], where: str, atomic: bool, critical: bool) -> None:
+    if type(critical) is not bool:
+        raise InvalidHandler(f"{where} has critical={critical!r}; it must be True or False.")
+    if atomic and iscoroutinefunction(function):
+        raise InvalidHandler(f"{where} is a coroutine function and cannot be atomic: Django has no async transactions.")
 
 
 class Registry:

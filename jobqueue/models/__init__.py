@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobqueue.models.alert import Alert, Silence
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.counter import Counter
 from jobqueue.models.duty import Duty
@@ -20,6 +21,7 @@ from jobqueue.models.turn import Turn
 from jobqueue.models.worker import Worker
 
 __all__ = [
+    "Alert",
     "Attempt",
     "Counter",
     "Dashboard",
@@ -37,6 +39,7 @@ __all__ = [
     "Relay",
     "SavedSearch",
     "Schedule",
+    "Silence",
     "Start",
     "StoredLimit",
     "Throttle",

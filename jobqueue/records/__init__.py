@@ -39,7 +39,7 @@ from jobqueue.records.error_group import (
 from jobqueue.records.event import Event, EventKind
 from jobqueue.records.filter import LARGEST_SOUGHT, LONGEST_SOUGHT, Filter, Range, is_place, stands_for
 from jobqueue.records.filter_json import filter_from_json, filter_to_json
-from jobqueue.records.health import LapsedLeases, QuietJob
+from jobqueue.records.health import DeadJob, LapsedLeases, QuietJob
 from jobqueue.records.job import (
     Amendment,
     DeadLetterCount,
@@ -80,6 +80,7 @@ __all__ = [
     "ClaimRequest",
     "Cycle",
     "Dead",
+    "DeadJob",
     "DeadLetterCount",
     "Decision",
     "Depth",

@@ -14,6 +14,15 @@ class LapsedLeases(NamedTuple):
     since: datetime
 
 
+class DeadJob(NamedTuple):
+    """A dead letter, and when it became one, if known."""
+
+    id: str
+    type: str
+    queue: str
+    died_at: datetime | None
+
+
 class QuietJob(NamedTuple):
     """A running job that has reported progress in this attempt, for the last time at ``since``."""
 

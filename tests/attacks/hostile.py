@@ -14,6 +14,7 @@ from django.db import connections
 from jobqueue.clock import SYSTEM, to_text
 from jobqueue.ids import new_id
 from jobqueue.models import (
+    Alert,
     Attempt,
     Counter,
     Duty,
@@ -28,6 +29,7 @@ from jobqueue.models import (
     Relay,
     SavedSearch,
     Schedule,
+    Silence,
     Start,
     StoredLimit,
     Throttle,
@@ -37,7 +39,7 @@ from jobqueue.policy.stretches import KEPT, begin_of
 
 _MODELS = (
     *(Job, Attempt, Pause, Worker, Metric, Relay, Order, OrderPart, OrderedJob, SavedSearch, KnownError),
-    *(Counter, Duty, Gauge, Schedule, Start, StoredLimit, Throttle),
+    *(Alert, Counter, Duty, Gauge, Schedule, Silence, Start, StoredLimit, Throttle),
 )
 TABLES = {model._meta.db_table: model for model in _MODELS}
 COLUMNS = {table: [str(field.column) for field in model._meta.concrete_fields] for table, model in TABLES.items()}
@@ -245,6 +247,12 @@ def row_of(table: str, state: str = "queued") -> dict[str, Any]:
         OrderedJob: {"order_id": new_id(), "job_id": new_id()},
         SavedSearch: {"user_id": "1", "listed": "job", "name": f"mine {number}", "query": "q=type%3Aswallow"},
         KnownError: {"fingerprint": f"{number:064}", "release": "1.0", "first_at": PAST, "retried_at": PAST},
+        Alert: {"id": new_id(), "key": f"slow:{number}", "state": "firing", "level": 2,
+                "facts": '{"cause": "slow", "level": "error", "sentence": "x", "page": "job", "job": "x"}',
+                "began_at": PAST, "seen_at": PAST, "fired_at": PAST, "missing_since": PAST, "told_at": PAST,
+                "reminded_at": PAST, "resolved_at": None, "revision": 0, "sent": '[["ops", "fired", "x"]]'},
+        Silence: {"key": f"slow:{number}", "until": to_text(now + timedelta(hours=1)), "reason": "why", "author": "ada",
+                  "made_at": PAST},
         Duty: {"name": f"duty {number}", "owner": "nobody", "due_at": PAST, "held_until": PAST, "ran_at": PAST,
                "seconds": 0.1, "failure": "", "failing_since": PAST},
         Gauge: {"queue": f"bounded {number}", "queued": 1, "sampled_at": to_text(now), "shed": 1, "shed_at": PAST},

@@ -21,10 +21,11 @@ from django.urls import NoReverseMatch, reverse
 
 import jobqueue
 from jobqueue import backends, conf, control
+from jobqueue.alerts import evaluate
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import JobQueueError
 from jobqueue.ids import new_id
-from jobqueue.models import Order, Schedule
+from jobqueue.models import Alert, Order, Schedule
 from jobqueue.observe.health import report
 from jobqueue.records import Amendment, Caps, Draft, Filter, Scope
 from jobqueue.relay.outbox import waiting_in
@@ -45,6 +46,7 @@ SEARCHES = (
 LISTS = (
     *("job_changelist", "deadletter_all", "deadletter_changelist"),
     *("queue_changelist", "worker_changelist", "order_changelist", "schedule_changelist"),
+    "alert_changelist",
 )
 DASHBOARDS = ("dashboard_changelist", "dashboard_live")
 #: What a list is read as, besides its page.
@@ -152,6 +154,14 @@ def _schedules(client: Client) -> Iterator[Call]:
             yield _page(client, f"jobqueue_schedule_{verb}", quote(schedule_id), post=True)
 
 
+def _alerts(client: Client) -> Iterator[Call]:
+    with backends.current().any_text():
+        found = list(Alert.objects.using(conf.get("DATABASE")).values_list("pk", flat=True))
+    for alert_id in found[:: max(1, len(found) // _SCHEDULES_ASKED)]:
+        for page in ("change", "silence", "unsilence"):
+            yield _page(client, f"jobqueue_alert_{page}", quote(alert_id))
+
+
 def _orders(client: Client) -> Iterator[Call]:
     with backends.current().any_text():
         orders = list(Order.objects.using(conf.get("DATABASE")).values_list("pk", flat=True))
@@ -212,6 +222,8 @@ def _api(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
         "duties": backend.duties.all,
         "gauges": backend.gauges.all,
         "limits": backend.limits.stored,
+        "alerts": lambda: (backend.alerts.open(), backend.alerts.past(), backend.alerts.silences()),
+        "evaluate": lambda: evaluate(backend),
         "health": lambda: report(backend, waiting_in).document(),
         "sync": lambda: sync(backend),
         "held_by": lambda: backend.held_by("elsewhere"),
@@ -290,7 +302,7 @@ def _commands(jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     yield from _both("status")
     yield from _both("list", "--limit", "1000")
     yield from _both("list", "--status", "dead_letter", "--error", "disk", "--older-than", "1h")
-    for words in ("workers", "schedules", "limits", "health"):
+    for words in ("workers", "schedules", "limits", "health", "alerts"):
         yield from _both(words)
     yield from _both("reconcile")
     for job in jobs:
@@ -361,6 +373,7 @@ def _pages(client: Client, jobs: Sequence[dict[str, Any]]) -> Iterator[Call]:
     for name in (*LISTS, *READ_AS, *DASHBOARDS, "deadletter_by_error"):
         yield _page(client, f"jobqueue_{name}")
     yield from _schedules(client)
+    yield from _alerts(client)
     for status in JobStatus:
         yield _page(client, "jobqueue_job_changelist", data={"status": status.value})
     for words in SEARCHES:

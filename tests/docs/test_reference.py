@@ -20,7 +20,7 @@ from jobqueue.cli import worker_options
 from jobqueue.handlers.context import JobContext
 from jobqueue.handlers.job_options import _OF_ONE_JOB
 from jobqueue.handlers.options import OPTION_NAMES
-from jobqueue.models import Attempt, Job, KnownError, Metric, Pause, Relay, Schedule, StoredLimit, Worker
+from jobqueue.models import Alert, Attempt, Job, KnownError, Metric, Pause, Relay, Schedule, StoredLimit, Worker
 from jobqueue.observe import logs
 from jobqueue.records import Ending, EventKind
 from jobqueue.states import JobStatus, Move
@@ -185,7 +185,7 @@ def test_every_test_that_the_contract_names_is_there():
 
 
 def test_every_permission_is_described():
-    models = (Job, Pause, Worker, Schedule, StoredLimit)
+    models = (Alert, Job, Pause, Worker, Schedule, StoredLimit)
     named = [one for model in models for one in model._meta.permissions]
     known = {f"jobqueue.{name}" for name, _ in named} | {"jobqueue.view_job"}
     assert quoted(rows("reference/admin.md", "Permissions")) == known

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from functools import partial
 
 import pytest
 
+from jobqueue.alerts import evaluate
 from jobqueue.models import Job, Worker
+from jobqueue.observe.health import Cause
 from jobqueue.records import Tally
+from jobqueue.records.alert import News
 from jobqueue.testing.contract.harness import put
 from tests.admin.conftest import sign_in  # noqa: F401 - a fixture
 from tests.cli.conftest import process, run, worker  # noqa: F401 - fixtures
@@ -41,8 +45,27 @@ def _heads(text):
     return 1 if text and " queued, " in text[0] else 0
 
 
+@pytest.fixture(autouse=True)
+def alerts(queue, settings):
+    """How often each alert fired and ended, by its key. It has no channel, because no worker here would deliver."""
+    rules = [{"rule": one.value, "for": 0, "resolve_after": 0} for one in Cause]
+    settings.JOBQUEUE = settings.JOBQUEUE | {"ALERTS": {"rules": rules}}
+    counts = {News.FIRED: Counter(), News.RESOLVED: Counter()}
+
+    def look():
+        for one in evaluate(queue).told:
+            counts[one.news][one.after.key] += 1
+        return counts
+
+    return look
+
+
+def _of(counts, cause):
+    return {key: count for key, count in counts.items() if key.partition(":")[0] == cause.value}
+
+
 @pytest.fixture
-def named(faces):
+def named(faces, alerts):
     """Assert that both faces name an incident within seconds, each on one line; return the exit code of status."""
 
     def check(words, cause):
@@ -57,13 +80,17 @@ def named(faces):
             return f"{words!r} in\n" + "\n".join((*page, *text))
 
         (code,) = until(lambda: (found := is_named()) is not None and (found,), WITHIN, missed, PAUSE)
+        levels = {one["cause"]: one["level"] for one in faces()[2].json["findings"]}
+        alerts()
+        fired = _of(alerts()[News.FIRED], cause)
+        assert set(fired.values()) == (set() if levels[cause.value] == "notice" else {1})
         return code
 
     return check
 
 
 @pytest.fixture
-def over(faces):
+def over(faces, alerts):
     """Assert that neither face names a cause any more."""
 
     def check(*causes):
@@ -73,6 +100,10 @@ def over(faces):
             return names.isdisjoint(one["cause"] for one in faces()[2].json["findings"])
 
         until(is_over, WITHIN, lambda: f"the end of {names} in {faces()[1]}", PAUSE)
+        alerts()
+        counts = alerts()
+        for one in causes:
+            assert _of(counts[News.RESOLVED], one) == _of(counts[News.FIRED], one)
 
     return check
 

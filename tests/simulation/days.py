@@ -11,6 +11,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from jobqueue.alerts import evaluate
 from jobqueue.backends.memory import MemoryBackend
 from jobqueue.observe.health import Cause, Level, findings, look
 from jobqueue.policy.leases import settle_overdue
@@ -80,6 +81,7 @@ class Days:
         self.due_events: deque = deque()
         self.said: Counter = Counter()
         self.alarms: list = []
+        self.alerts: list = []
         self._remember()
 
     def _remember(self):
@@ -216,7 +218,9 @@ class Days:
         """Sample the depth, and purge the dead letters that somebody has looked at."""
         if any(worker is not None and not worker.is_killed for worker in self.workers):
             self.backend.metrics.sample(self.clock.now())
-        if self.clock.now().minute == 0 and self.clock.now().hour % 6 == 0:
+        if self.clock.now().minute % 30 == 0:
+            self.alerts += evaluate(self.backend).told
+        if self.clock.now().minute == 0 and self.clock.now().hour % 3 == 0:
             dead = self.backend.jobs.find_ids(DEAD_LETTERS, 100)
             self.backend.operator.purge(dead)
 

@@ -62,6 +62,7 @@ def test_two_ordinary_days_raise_no_alarm(seed):
     days = ordinary(seed)
     days.live(2 * DAY)
     assert [(str(when), one.cause.value, one.types) for when, one in days.alarms][:9] == []
+    assert days.alerts == days.backend.alerts.open() == []
     assert set(days.said) <= NO_ALARM
     assert days.said[Cause.PAUSED]  # or these days were too quiet
     assert days.said[Cause.DEAD_LETTERS]

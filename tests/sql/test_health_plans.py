@@ -62,6 +62,8 @@ def look(backend, measured):
     """Read all that the evaluation of the queue's health reads beside its depth."""
     with measured("dead letters"):
         assert len(backend.health.dead_letters(cap=CAP, most=10)) <= 10
+    with measured("critical dead letters"):
+        assert len(backend.health.critical_dead({"resize"}, limit=5)) <= 5
     with measured("ended leases"):
         assert sum(one.jobs for one in backend.health.lapsed_leases(timedelta(0), cap=CAP)) <= CAP
     with measured("tenants"):

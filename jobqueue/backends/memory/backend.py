@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from jobqueue.backends.base import Backend, Judge
 from jobqueue.backends.memory.drafts import MemoryDrafts
+from jobqueue.backends.memory.ports.alerts import MemoryAlerts
 from jobqueue.backends.memory.ports.duties import MemoryDutyRoster
 from jobqueue.backends.memory.ports.errors import MemoryErrorReader
 from jobqueue.backends.memory.ports.gauges import MemoryGauges
@@ -66,6 +67,7 @@ class MemoryBackend(Backend):
         self.storage = MemoryStorageReader()
         self.health = MemoryHealthReader(self._tables)
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
+        self.alerts = MemoryAlerts(self._tables, self._drafts)
         self.limits: MemoryLimits = MemoryLimits(self._tables)
         self.lanes = self.limits.lanes
         self.turns = self.limits.turns

@@ -5,6 +5,7 @@ Beside its duties, a worker uses only two of the ports: it adds to the metrics, 
 
 from __future__ import annotations
 
+from jobqueue.backends.ports.alerts import Alerts
 from jobqueue.backends.ports.duties import DutyRoster
 from jobqueue.backends.ports.errors import ErrorReader
 from jobqueue.backends.ports.gauges import Gauges
@@ -21,6 +22,7 @@ from jobqueue.backends.ports.turns import Turns
 from jobqueue.backends.ports.workers import WorkerRegistry
 
 __all__ = [
+    "Alerts",
     "DutyRoster",
     "ErrorReader",
     "Gauges",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from datetime import timedelta
 
 from jobqueue.records import (
+    DeadJob,
     DeadLetterCount,
     LapsedLeases,
     QuietJob,
@@ -25,6 +27,10 @@ class HealthReader(ABC):
 
         If there are many groups, or if the database counts slowly, the cap of each is lower.
         """
+
+    @abstractmethod
+    def critical_dead(self, types: Collection[str], limit: int = 100) -> list[DeadJob]:
+        """List dead letters of some types, of each queue and type the last ones by id, up to ``limit``."""
 
     @abstractmethod
     def lapsed_leases(self, grace: timedelta, cap: int = COUNTED_TO) -> list[LapsedLeases]:

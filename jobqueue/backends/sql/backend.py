@@ -16,6 +16,7 @@ from jobqueue.backends.sql.claims.leases import StoredLeases
 from jobqueue.backends.sql.claims.limited_claims import LimitedClaims
 from jobqueue.backends.sql.drafts import Drafts
 from jobqueue.backends.sql.obstacles import Obstacles
+from jobqueue.backends.sql.ports.alerts import SqlAlerts
 from jobqueue.backends.sql.ports.duties import SqlDutyRoster
 from jobqueue.backends.sql.ports.errors import SqlErrorReader
 from jobqueue.backends.sql.ports.gauges import SqlGauges
@@ -98,6 +99,7 @@ class SqlBackend(Backend):
         self.turns = SqlTurns(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
+        self.alerts = SqlAlerts(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)
         self.leases = self.leases_class(self.session, self.settlements, self.obstacles)
         self.claims = HeldClaims(self.session)

@@ -13,6 +13,7 @@ from django.db.utils import Error as DatabaseError
 
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.commands import (
+    alerts,
     archive,
     bulk,
     enqueue,
@@ -40,6 +41,7 @@ SUBCOMMANDS = (
     status.STATUS,
     health.HEALTH,
     metrics.METRICS,
+    alerts.ALERTS,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,

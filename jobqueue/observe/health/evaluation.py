@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jobqueue.observe.health import duties, failures, flow, limits, schedules, storage, workers
+from jobqueue.observe.health import duties, failures, flow, limits, schedules, storage, thresholds, workers
 from jobqueue.observe.health.finding import Cause, Finding, Level, summed_up
 from jobqueue.observe.health.reading import Reading
 
@@ -37,8 +37,12 @@ _RUN_HERE: tuple[Find, ...] = (
     workers.clocks_apart,
     failures.failing,
     failures.died_lately,
-    failures.dead_letters,
+    thresholds.critical_dead,
+    thresholds.success_low,
+    thresholds.slow,
+    thresholds.dead_letters,
     flow.queue_stalled,
+    thresholds.queue_deep,
     flow.overdue,
     flow.progress_stuck,
     flow.tenant_flood,
@@ -50,7 +54,8 @@ _ORDER = {cause: place for place, cause in enumerate(Cause)}
 def findings(seen: Reading) -> list[Finding]:
     """Return what is wrong, one finding for each cause, the worst first."""
     causes = (*_ANYWHERE, *(_RUN_HERE if seen.outbox is None else _RELAYED))
-    found = [summed_up(parts) for find in causes if (parts := tuple(find(seen)))]
+    each = (tuple(one for part in find(seen) if (one := thresholds.judged(part, seen))) for find in causes)
+    found = [summed_up(parts) for parts in each if parts]
     return sorted(found, key=lambda one: (-one.level, _ORDER[one.cause]))
 
 

@@ -1,4 +1,4 @@
-"""Findings about failures: types that fail more than usual, and dead letters."""
+"""Findings about failures: types that fail more than usual, and dead letters that are news."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPARE_FAILURES, SPARE_DEATHS = 3, 1
 
 def failing(seen: Reading) -> Iterator[Finding]:
     """Find the types whose attempts fail more than usual, and still do."""
-    for name, found in sorted(_failing(seen).items()):
+    for name, found in sorted(failing_types(seen).items()):
         dead = [one for one in seen.dead_letters if one.type == name]
         yield Finding(
             level=Level.ERROR if found.share >= HOPELESS else Level.WARNING,
@@ -45,13 +45,13 @@ def failing(seen: Reading) -> Iterator[Finding]:
 
 def died_lately(seen: Reading) -> Iterator[Finding]:
     """Find the types with more dead letters in the last hour than usual, if they don't fail as a whole."""
-    failing_types, waiting = _failing(seen), _waiting(seen)
+    explained, waiting = failing_types(seen), _waiting(seen)
     for name, recent in seen.attempts.get(LATELY, {}).items():
         past, left = _before(seen, name, LATELY), waiting.get(name, 0)
         ended = recent.completed + recent.dead_lettered
         usual = _share(past.dead_lettered, past.completed + past.dead_lettered)
         limit = _limit(usual, ended, SPARE_DEATHS) if past.dead_lettered else 0
-        if name not in failing_types and left and recent.dead_lettered > limit:
+        if name not in explained and left and recent.dead_lettered > limit:
             yield Finding(
                 level=Level.WARNING,
                 cause=Cause.DIED_LATELY,
@@ -63,23 +63,8 @@ def died_lately(seen: Reading) -> Iterator[Finding]:
             )
 
 
-def dead_letters(seen: Reading) -> Iterator[Finding]:
-    """Find dead letters that wait for somebody, if no other finding names them."""
-    named = {name for one in (*failing(seen), *died_lately(seen)) for name in one.types}
-    left = [one for one in seen.dead_letters if one.type not in named]
-    if left:
-        yield Finding(
-            level=Level.NOTICE,
-            cause=Cause.DEAD_LETTERS,
-            place=Place.DEAD_LETTERS,
-            types=tuple(dict.fromkeys(one.type for one in left)),
-            queues=tuple(dict.fromkeys(one.queue for one in left)),
-            jobs=sum(one.count for one in left),
-            is_capped=any(one.capped for one in left),
-        )
-
-
-def _failing(seen: Reading) -> dict[str, Failures]:
+def failing_types(seen: Reading) -> dict[str, Failures]:
+    """Return the types whose attempts fail more than usual, and still do, with how many."""
     found = {}
     for name in {name for window in WINDOWS for name in seen.attempts.get(window, {})}:
         judged = [_judged(seen, name, window) for window in WINDOWS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
+from hashlib import blake2b
 
 from jobqueue.records import LimitUse, StoredLimit
 
@@ -29,18 +30,21 @@ class Cause(StrEnum):
     The codes about workers are also those of ``observe.reasons``.
     """
 
+    CRITICAL_DEAD = "critical_dead"
     NO_WORKER = "no_worker"
     RELAY_LOST = "relay_lost"
     RELAY_IDLE = "relay_idle"
     JOB_LEFT_OUT = "job_left_out"
     QUEUE_FULL = "queue_full"
     FAILING = "failing"
+    SUCCESS_LOW = "success_low"
     QUEUE_NOT_SERVED = "queue_not_served"
     TYPE_NOT_SERVED = "type_not_served"
     WORKERS_STOPPING = "workers_stopping"
     HELD_BY_DEAD = "held_by_dead"
     WORKER_SILENT = "worker_silent"
     QUEUE_STALLED = "queue_stalled"
+    QUEUE_DEEP = "queue_deep"
     PAUSE_FORGOTTEN = "pause_forgotten"
     PROGRESS_STUCK = "progress_stuck"
     LIMIT_USED_UP = "limit_used_up"
@@ -55,6 +59,7 @@ class Cause(StrEnum):
     CLOCKS_APART = "clocks_apart"
     TYPE_UNKNOWN = "type_unknown"
     OVERDUE = "overdue"
+    SLOW = "slow"
     PAUSED = "paused"
     DEAD_LETTERS = "dead_letters"
 
@@ -111,7 +116,8 @@ class Finding:
     ``jobs`` counts its jobs; if ``is_capped``, there are more. ``due`` and ``held`` count those that are due and those
     that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
     known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
-    worker or the database. ``limit`` is the limit that keeps jobs from starting.
+    worker or the database. ``limit`` is the limit that keeps jobs from starting. ``measured`` and ``threshold`` are set
+    if a rule compares them, and ``scope`` has the queue and type that are judged together.
     """
 
     level: Level
@@ -124,6 +130,7 @@ class Finding:
     duty: str = ""
     schedule: str = ""
     tenant: str = ""
+    scope: tuple[str, ...] = ()
     jobs: int = 0
     due: int = 0
     held: int = 0
@@ -138,11 +145,56 @@ class Finding:
     length: timedelta = timedelta(0)
     reason: str = ""
     limit: WithheldJobs | None = None
+    measured: float | None = None
+    threshold: float | None = None
     parts: tuple[Finding, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return what names this problem, and stays the same while its numbers change."""
+        names = [getattr(self, field) for field in _SUBJECT.get(self.cause, _ANY_SUBJECT)]
+        text = "\0".join("\1".join(one) if isinstance(one, tuple) else one for one in names)
+        if not text.strip("\0\1"):
+            return self.cause.value
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return f"{self.cause.value}:{digest}"
+
+
+#: The fields that name the problem of a cause. Others change while it lasts: the types that wait in a queue, or the
+#: worker that reports a job.
+_SUBJECT: dict[Cause, tuple[str, ...]] = {
+    Cause.NO_WORKER: (),
+    Cause.RELAY_LOST: (),
+    Cause.RELAY_IDLE: (),
+    Cause.SNAPSHOT_HELD: (),
+    Cause.DEAD_ROWS_KEPT: (),
+    Cause.LOG_LARGE: (),
+    Cause.CRITICAL_DEAD: ("job",),
+    Cause.JOB_LEFT_OUT: ("job",),
+    Cause.PROGRESS_STUCK: ("job",),
+    Cause.QUEUE_FULL: ("queues",),
+    Cause.QUEUE_NOT_SERVED: ("queues",),
+    Cause.QUEUE_STALLED: ("queues",),
+    Cause.FAILING: ("types",),
+    Cause.DIED_LATELY: ("types",),
+    Cause.SUCCESS_LOW: ("types",),
+    Cause.SLOW: ("types",),
+    Cause.TYPE_UNKNOWN: ("types",),
+    Cause.WORKERS_STOPPING: ("types",),
+    Cause.SCHEDULE_LATE: ("schedule",),
+    Cause.SCHEDULE_IN_TROUBLE: ("schedule",),
+    Cause.QUEUE_DEEP: ("scope",),
+    Cause.DEAD_LETTERS: ("scope",),
+}
+_ANY_SUBJECT = ("queues", "types", "job", "worker", "duty", "schedule", "tenant")
 
 
 #: The page that shows several jobs, where one has a page of its own.
-_OF_ALL = {Cause.JOB_LEFT_OUT: Place.WORKERS, Cause.PROGRESS_STUCK: Place.RUNNING_JOBS}
+_OF_ALL = {
+    Cause.JOB_LEFT_OUT: Place.WORKERS,
+    Cause.PROGRESS_STUCK: Place.RUNNING_JOBS,
+    Cause.CRITICAL_DEAD: Place.DEAD_LETTERS,
+}
 
 
 def summed_up(parts: tuple[Finding, ...]) -> Finding:

@@ -9,10 +9,9 @@ from datetime import timedelta
 from jobqueue.observe.health.finding import Cause, Finding, Level, Place
 from jobqueue.observe.health.reading import Reading, queue_states
 from jobqueue.observe.health.workers import of_rows
+from jobqueue.policy.alerts.rules import OFF
 from jobqueue.records import Depth, PauseRecord, Scope
 
-#: A due job that has waited for this long doesn't just wait for its turn.
-OLD = timedelta(hours=1)
 #: A queue in which nothing ends for this long, while jobs are due, is stalled.
 STALLED_FOR = timedelta(minutes=15)
 #: A pause that keeps due jobs waiting for this long is forgotten.
@@ -114,10 +113,18 @@ def queue_stalled(seen: Reading) -> Iterator[Finding]:
 
 
 def overdue(seen: Reading) -> Iterator[Finding]:
-    """Find due jobs that wait for long, if no other finding explains it."""
-    for row in _waiting_for_turn(seen, OLD):
-        if not _is_stalled(row.queue, seen):
-            yield of_rows(Cause.OVERDUE, [row], Level.NOTICE)
+    """Find due jobs that wait for longer than a rule says, if no other finding explains it."""
+    for row in _waiting_for_turn(seen, timedelta(0)):
+        rule, waited = seen.rules.rule(Cause.OVERDUE, row.queue, row.type), _waited(row, seen)
+        longest = rule.threshold if rule.threshold is not None and rule.level != OFF else float("inf")
+        if waited >= longest and not _is_stalled(row.queue, seen):
+            found = of_rows(Cause.OVERDUE, [row], Level[rule.level.upper()])
+            yield replace(found, measured=waited, threshold=longest)
+
+
+def _waited(row: Depth, seen: Reading) -> float:
+    """Return how many seconds the oldest due job has waited."""
+    return 0.0 if row.oldest_due_at is None else (seen.now - row.oldest_due_at).total_seconds()
 
 
 def _waiting_for_turn(seen: Reading, length: timedelta) -> list[Depth]:

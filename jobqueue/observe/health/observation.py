@@ -6,16 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from jobqueue import conf, queues
+from jobqueue.alert_settings import alert_settings
 from jobqueue.backends.base import Backend
 from jobqueue.handlers.registry import registry
-from jobqueue.observe.health.failures import PAST, WINDOWS
+from jobqueue.observe.health.failures import LATELY, PAST, WINDOWS
+from jobqueue.observe.health.finding import Cause
 from jobqueue.observe.health.flow import FLOOD_AT, FLOOD_FOR, STALLED_FOR, STUCK_FOR
+from jobqueue.observe.health.kinds import critical_types, own_limits
 from jobqueue.observe.health.limits import withheld_jobs
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.health.schedules import LATE
+from jobqueue.observe.health.thresholds import SLOWEST
 from jobqueue.observe.health.workers import RESTART
-from jobqueue.policy.stretches import begin_of
-from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, MetricSum, QueueOptions, Scope
+from jobqueue.policy.alerts.rules import RuleBook
+from jobqueue.policy.histogram import ERROR
+from jobqueue.policy.stretches import begin_of, together
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, Depth, Filter, Lengths, MetricSum, QueueOptions, Scope
 from jobqueue.records.metric import ENDS
 from jobqueue.records.relay import Waiting
 from jobqueue.states import JobStatus
@@ -24,6 +30,8 @@ from jobqueue.states import JobStatus
 GRACE = timedelta(seconds=5)
 #: How many queues are counted up to their capacity, and of how many queues and types the tenants are sampled.
 COUNTED_FURTHER, SAMPLED = 10, 5
+#: Of how many types that may be slow the running times are read.
+READ_FURTHER = 10
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
@@ -37,7 +45,12 @@ def look(
     now, depths, capacity = backend.now(), backend.metrics.depths(cap), conf.get("CAPACITY")
     gauges = {one.queue: one for one in backend.gauges.all()}
     options = {name: queues.options_of(name) for name in {row.queue for row in depths} | gauges.keys()}
-    dead_letters = backend.health.dead_letters(dead_cap)
+    dead_letters, attempts, rules = (
+        backend.health.dead_letters(dead_cap),
+        _attempts(backend, now),
+        alert_settings().rules,
+    )
+    critical = critical_types()
     return Reading(
         now=now,
         depths=depths,
@@ -52,7 +65,7 @@ def look(
         quiet=backend.health.quiet_jobs(STUCK_FOR),
         tenants=_tenants(backend, depths, now),
         withheld=withheld_jobs(backend, depths, now),
-        attempts=_attempts(backend, now),
+        attempts=attempts,
         moving=_moving(backend, now),
         busy_at=_busy_at(backend, now),
         skew=backend.health.clock_skew(),
@@ -63,6 +76,10 @@ def look(
         storage=backend.storage.read(),
         duties=backend.duties.all(),
         late_schedules=backend.schedules.late(LATE),
+        rules=rules,
+        critical=backend.health.critical_dead(critical) if critical else (),
+        ran=_ran(backend, now, attempts[LATELY], rules),
+        own_limits=own_limits(attempts[LATELY]),
     )
 
 
@@ -101,6 +118,26 @@ def _attempts(backend: Backend, now: datetime) -> dict[timedelta, dict[str, Metr
         for window, span in spans.items()
     }
     return {window: {one.name: one for one in sums} for window, sums in found.items()}
+
+
+def _ran(backend: Backend, now: datetime, sums: Mapping[str, MetricSum], rules: RuleBook) -> dict[str, Lengths]:
+    """Read how long the jobs of types ran that may be slow, the slowest first.
+
+    A type is slow only if a twentieth of its jobs ran for longer than the threshold. Their sum tells this of most
+    types without a look at each.
+    """
+    means = {}
+    for name, one in sums.items():
+        rule = rules.rule(Cause.SLOW, type=name)
+        if rule.threshold is not None and one.ran >= max(rule.least, 1):
+            mean = one.ran_for / one.ran
+            if mean >= (1 - SLOWEST) * rule.threshold / ERROR:
+                means[name] = mean
+    slowest = sorted(means, key=lambda name: -means[name])[:READ_FURTHER]
+    since = _begin(now, LATELY, _MINUTE)
+    return {
+        name: together(one.tally for one in backend.metrics.stretches(60, since, job_type=name)).ran for name in slowest
+    }
 
 
 def _moving(backend: Backend, now: datetime) -> frozenset[str]:

@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from jobqueue.observe.health.finding import Level, WithheldJobs
+from jobqueue.policy.alerts.rules import RuleBook
 from jobqueue.records import (
+    DeadJob,
     DeadLetterCount,
     Depth,
     LapsedLeases,
+    Lengths,
     MetricSum,
     PauseRecord,
     QueueOptions,
@@ -42,6 +45,8 @@ class Reading:
     type, the windows that end now, the shortest first; the last one is the past that the others are compared with.
     ``moving`` has the queues in which an attempt ended lately, and ``busy_at`` is the last minute in which any worker
     counted something. ``options`` has those of the queues, whose capacity is ``capacity`` unless they have their own.
+    ``critical`` has dead letters of critical types. ``ran`` has how long jobs of types that may be slow ran, and
+    ``own_limits`` the time limits that these types set themselves.
     """
 
     now: datetime
@@ -68,6 +73,10 @@ class Reading:
     storage: Storage = field(default_factory=Storage)
     duties: Sequence[DutyRecord] = ()
     late_schedules: Sequence[ScheduleRecord] = ()
+    rules: RuleBook = field(default_factory=RuleBook)
+    critical: Sequence[DeadJob] = ()
+    ran: Mapping[str, Lengths] = field(default_factory=dict)
+    own_limits: Mapping[str, timedelta] = field(default_factory=dict)
 
     def is_alive(self, worker: WorkerRecord) -> bool:
         """Return whether a worker has reported recently. One whose leases have ended must have reported just now."""
@@ -130,6 +139,26 @@ class Reading:
             withheld=[one for one in self.withheld if concerns(one.queue, one.type)],
             tenants={name: found for name, found in self.tenants.items() if concerns(*name)},
             attempts={} if queue else sums,
+            critical=[one for one in self.critical if concerns(one.queue, one.type)],
+            ran={} if queue else {name: one for name, one in self.ran.items() if type in ("", name)},
+        )
+
+    def without(self, type: str) -> Reading:  # noqa: A002 - as the column is called
+        """Return what concerns all other types."""
+        sums = {
+            window: {name: one for name, one in parts.items() if name != type}
+            for window, parts in self.attempts.items()
+        }
+        return replace(
+            self,
+            depths=[one for one in self.depths if one.type != type],
+            dead_letters=[one for one in self.dead_letters if one.type != type],
+            quiet=[one for one in self.quiet if one.type != type],
+            withheld=[one for one in self.withheld if one.type != type],
+            critical=[one for one in self.critical if one.type != type],
+            tenants={name: found for name, found in self.tenants.items() if name[1] != type},
+            attempts=sums,
+            ran={name: one for name, one in self.ran.items() if name != type},
         )
 
 

@@ -13,6 +13,7 @@ from jobqueue.testing.contract.following import FollowContract
 from jobqueue.testing.contract.lanes import LaneContract
 from jobqueue.testing.contract.leases import LeaseContract
 from jobqueue.testing.contract.limiting import LimitContract
+from jobqueue.testing.contract.ports.alerting import AlertContract
 from jobqueue.testing.contract.ports.counting import CounterContract
 from jobqueue.testing.contract.ports.duties import DutyContract
 from jobqueue.testing.contract.ports.gauging import GaugeContract
@@ -60,6 +61,7 @@ class BackendContract(
     HealthContract,
     GaugeContract,
     ScheduleContract,
+    AlertContract,
     WakeContract,
     LaneContract,
     LimitContract,

@@ -12,14 +12,17 @@ from jobqueue.cli.values import WORDING
 from jobqueue.observe.health import Cause, Failures, Level, Place, Reading, advice, findings, level_of, limits, sentence
 from jobqueue.observe.health.failures import HOPELESS, LATELY, LEAST_ATTEMPTS, PAST, WINDOWS
 from jobqueue.observe.health.finding import WithheldJobs
-from jobqueue.observe.health.flow import FORGOTTEN_AFTER, OLD, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
+from jobqueue.observe.health.flow import FORGOTTEN_AFTER, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
 from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG, MANY_DEAD_ROWS
 from jobqueue.observe.health.workers import CLOCK_TOLERANCE, PATIENCE, SILENCE_WARNS_FOR
+from jobqueue.policy.histogram import bucket
 from jobqueue.records import (
+    DeadJob,
     DeadLetterCount,
     Depth,
     LapsedLeases,
+    Lengths,
     Limit,
     LimitKind,
     LimitUse,
@@ -38,7 +41,9 @@ from jobqueue.records.storage import HolderKind, SnapshotHolder, Storage
 from jobqueue.records.worker import SILENT_FOR
 from jobqueue.testing.clock import NOON
 
-SECOND, MINUTE, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
+SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+#: How long a due job waits by default before it is overdue.
+OLD = timedelta(hours=1)
 
 
 def depth(queue="default", name="resize", queued=1, **values):
@@ -131,6 +136,35 @@ READINGS = {
         [("WARNING", "schedule_in_trouble", "", "schedules")],
     ),
     "nothing": (reading(), []),
+    "a deep queue": (
+        reading(depth(queued=1_001, oldest_due_at=NOON - 5 * MINUTE), workers=[worker()]),
+        [("WARNING", "queue_deep", "default", "queued_jobs")],
+    ),
+    "a burst": (reading(depth(queued=1_001), workers=[worker()]), []),
+    "many dead letters": (
+        reading(dead_letters=[DeadLetterCount("default", "resize", 6), DeadLetterCount("mail", "resize", 5)]),
+        [("ERROR", "dead_letters", "default mail", "dead_letters")],
+    ),
+    "too few succeed": (
+        reading(attempts=attempts(ends(completed=94, dead_lettered=6), window=HOUR)),
+        [("ERROR", "success_low", "", "dead_letters")],
+    ),
+    "enough succeed": (reading(attempts=attempts(ends(completed=95, dead_lettered=5), window=HOUR)), []),
+    "too few to say how many succeed": (
+        reading(attempts=attempts(ends(completed=80, dead_lettered=6), window=HOUR)),
+        [],
+    ),
+    "slow jobs": (reading(ran={"resize": Lengths({bucket(11): 100})}), [("WARNING", "slow", "", "dashboard")]),
+    "slow jobs that may be so": (
+        reading(ran={"resize": Lengths({bucket(11): 100})}, own_limits={"resize": MINUTE}),
+        [],
+    ),
+    "a critical dead letter": (
+        reading(
+            critical=[DeadJob("7", "resize", "default", NOON)], dead_letters=[DeadLetterCount("default", "resize", 1)]
+        ),
+        [("ERROR", "critical_dead", "default", "job")],
+    ),
     "somebody takes it": (reading(depth(), workers=[worker()]), []),
     "nothing is due": (reading(depth(due=0, oldest_due_at=None)), []),
     "a deploy": (reading(depth(oldest_due_at=NOON - PATIENCE + SECOND)), []),
@@ -225,11 +259,11 @@ READINGS = {
     ),
     "overdue": (
         reading(depth(oldest_due_at=NOON - OLD), workers=[worker()]),
-        [("NOTICE", "overdue", "default", "queued_jobs")],
+        [("WARNING", "overdue", "default", "queued_jobs")],
     ),
     "overdue, and others are done": (
         reading(depth(oldest_due_at=NOON - OLD), workers=[worker()], moving={"default"}),
-        [("NOTICE", "overdue", "default", "queued_jobs")],
+        [("WARNING", "overdue", "default", "queued_jobs")],
     ),
     "stalled": (
         reading(depth(oldest_due_at=NOON - STALLED_FOR), workers=[worker()], moving={"images"}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from datetime import timedelta
 from itertools import groupby
 
 from jobqueue.backends.memory.tables import MemoryTables
 from jobqueue.backends.ports import HealthReader
 from jobqueue.policy.stretches import shared
-from jobqueue.records import COUNTED_TO, MOST_GROUPS, DeadLetterCount, JobRecord, LapsedLeases, QuietJob
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, DeadJob, DeadLetterCount, JobRecord, LapsedLeases, QuietJob
 from jobqueue.states import JobStatus
 
 
@@ -27,6 +28,11 @@ class MemoryHealthReader(HealthReader):
         counts = sorted(Counter((row.queue, row.type) for row in self._in(JobStatus.DEAD_LETTER)).items())[:most]
         each = shared(cap, len(counts))
         return [DeadLetterCount(*name, min(count, each), count > each) for name, count in counts]
+
+    def critical_dead(self, types: Collection[str], limit: int = 100) -> list[DeadJob]:
+        dead = sorted((row for row in self._in(JobStatus.DEAD_LETTER) if row.type in types), key=lambda row: row.id)
+        dead.sort(key=lambda row: (row.queue, row.type))
+        return [DeadJob(row.id, row.type, row.queue, row.completed_at) for row in reversed(dead)][:limit]
 
     def lapsed_leases(self, grace: timedelta, cap: int = COUNTED_TO) -> list[LapsedLeases]:
         before = self._tables.now() - grace

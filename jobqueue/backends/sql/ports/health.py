@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ from jobqueue.clock import SYSTEM
 from jobqueue.models import Job
 from jobqueue.models.fields import as_utc
 from jobqueue.policy.stretches import shared
-from jobqueue.records import COUNTED_TO, MOST_GROUPS, DeadLetterCount, LapsedLeases, QuietJob
+from jobqueue.records import COUNTED_TO, MOST_GROUPS, DeadJob, DeadLetterCount, LapsedLeases, QuietJob
 from jobqueue.records.metric import COUNTED_TOGETHER
 
 #: How many running jobs are looked at.
@@ -31,6 +31,17 @@ class SqlHealthReader(HealthReader):
             each = shared(cap, len(self._found(statements.dead_kinds(most))), soon)
             rows = self._counted(each, most)
         return [DeadLetterCount(queue, kind, min(count, each), count > each) for queue, kind, count in rows]
+
+    def critical_dead(self, types: Collection[str], limit: int = 100) -> list[DeadJob]:
+        found: list[DeadJob] = []
+        with self._session.reading():
+            for queue, kind in self._found(statements.dead_kinds(MOST_GROUPS)):
+                if kind in types and len(found) < limit:
+                    rows = self._found(
+                        statements.NEWEST_DEAD, {"queue": queue, "type": kind, "limit": limit - len(found)}
+                    )
+                    found += [DeadJob(key, kind, queue, died and self._moment(died)) for key, died in rows]
+        return found
 
     def lapsed_leases(self, grace: timedelta, cap: int = COUNTED_TO) -> list[LapsedLeases]:
         with self._session.reading():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobqueue.observe.health.finding import Finding
-from jobqueue.observe.health.sentences import duties, failures, flow, limits, schedules, storage, workers
+from jobqueue.observe.health.sentences import duties, failures, flow, limits, schedules, storage, thresholds, workers
 from jobqueue.observe.wording import Wording
 
 _WORDS = {
@@ -16,6 +16,7 @@ _WORDS = {
     **storage.WORDS,
     **duties.WORDS,
     **schedules.WORDS,
+    **thresholds.WORDS,
 }
 
 

@@ -52,6 +52,17 @@ class HealthContract(Contract):
         found = [(one.type, one.count, one.capped) for one in backend.health.dead_letters(cap=2)]
         assert found == [("greet", 1, False), ("resize", 2, True)]
 
+    def test_critical_dead_letters_are_listed_by_queue_and_type_the_last_first(self, backend: Backend) -> None:
+        ids = put_all(backend, *(draft(kind, queue="mail") for kind in ("greet", "rare", "greet", "resize")))
+        for claim in take(backend):
+            bury(backend, claim)
+        found = backend.health.critical_dead({"greet", "rare", "unheard-of"})
+        assert sorted(one.id for one in found) == sorted(ids[:3])
+        assert [one.id for one in found if one.type == "greet"] == [ids[2], ids[0]]
+        assert {(one.queue, one.died_at) for one in found} == {("mail", NOON)}
+        assert len(backend.health.critical_dead({"greet", "rare"}, limit=2)) == 2
+        assert backend.health.critical_dead(set()) == []
+
     # Ended leases
 
     def test_leases_that_ended_are_counted_by_owner(self, backend: Backend, clock: VirtualClock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobqueue.worker.supervisor.duties.alerts import Alerts
 from jobqueue.worker.supervisor.duties.duty import Duty
 from jobqueue.worker.supervisor.duties.gauges import Gauges
 from jobqueue.worker.supervisor.duties.heartbeat import Heartbeat
@@ -17,4 +18,5 @@ from jobqueue.worker.supervisor.duties.upkeep import Upkeep
 DUTIES: tuple[type[Duty], ...] = (
     *(Heartbeat, Schedules, Sweep, Gauges, Upkeep, Sample),
     *(Prune, OrphanedHistory, PastThrottles),
+    Alerts,
 )

@@ -18,12 +18,17 @@ class Duty(ABC):
     #: The name that operators see. It is also the key of an elected duty's row.
     name: ClassVar[str]
     #: The seconds from one turn to the next, unless ``act`` says otherwise. For an elected duty, this is also the most.
-    every: ClassVar[float]
+    every: float
     #: Whether one worker does it for all. Otherwise each worker does it.
     is_elected: ClassVar[bool] = False
 
     def __init__(self, context: WorkerContext) -> None:
         self.context = context
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether the settings ask for this duty. It is asked when the worker starts."""
+        return True
 
     @abstractmethod
     def act(self) -> float | None:

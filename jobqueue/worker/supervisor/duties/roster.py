@@ -34,7 +34,7 @@ class Roster:
 
     def __init__(self, context: WorkerContext, duties: Iterable[type[Duty]]) -> None:
         self._context = context
-        self._entries = [Entry(duty(context)) for duty in duties]
+        self._entries = [Entry(made) for duty in duties if (made := duty(context)).is_wanted]
         self._soonest = 0.0
 
     @property

@@ -44,6 +44,11 @@ SELECT queue, type,
 """
 
 
+# The end of a range of job_queue_dead (queue, type, id).
+NEWEST_DEAD = f"""
+SELECT id, completed_at {_DEAD} AND queue = %(queue)s AND type = %(type)s ORDER BY id DESC {_LIMIT}
+"""
+
 # Over job_queue_leased (lease_until).
 LAPSED = f"""
 SELECT coalesce(lease_owner, ''), count(*), min(lease_until)
