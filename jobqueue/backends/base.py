@@ -21,6 +21,7 @@ from jobqueue.backends.ports import (
     Limits,
     Metrics,
     Operator,
+    OutstandingReader,
     Retention,
     Schedules,
     StorageReader,
@@ -79,6 +80,7 @@ class Backend(ABC):
     schedules: Schedules
     gauges: Gauges = Gauges()
     limits: Limits
+    outstanding: OutstandingReader
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

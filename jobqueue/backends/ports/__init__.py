@@ -13,6 +13,7 @@ from jobqueue.backends.ports.jobs import JobReader
 from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.ports.metrics import Metrics
 from jobqueue.backends.ports.operator import Operator
+from jobqueue.backends.ports.outstanding import OutstandingReader
 from jobqueue.backends.ports.retention import Retention
 from jobqueue.backends.ports.schedules import Schedules
 from jobqueue.backends.ports.storage import StorageReader
@@ -27,6 +28,7 @@ __all__ = [
     "Limits",
     "Metrics",
     "Operator",
+    "OutstandingReader",
     "Retention",
     "Schedules",
     "StorageReader",

@@ -24,6 +24,7 @@ from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
+from jobqueue.backends.sql.ports.outstanding import SqlOutstandingReader
 from jobqueue.backends.sql.ports.retention import SqlRetention
 from jobqueue.backends.sql.ports.schedules import SqlSchedules
 from jobqueue.backends.sql.ports.workers import SqlWorkerRegistry
@@ -93,6 +94,7 @@ class SqlBackend(Backend):
         self.schedules = self.schedules_class(self.session, self.jobs)
         self.gauges = SqlGauges(self.session)
         self.limits = SqlLimits(self.session)
+        self.outstanding = SqlOutstandingReader(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.obstacles = Obstacles(self.session, self.jobs)
