@@ -13,9 +13,13 @@ from django.db.utils import Error as DatabaseError
 
 from jobqueue.cli.arguments import Help, install
 from jobqueue.cli.commands import (
+    activity,
     archive,
     bulk,
+    duplicates,
+    durations,
     enqueue,
+    failures,
     health,
     jobs,
     limits,
@@ -26,6 +30,7 @@ from jobqueue.cli.commands import (
     relay,
     schedules,
     status,
+    stuck,
     why,
     worker,
     workers,
@@ -37,6 +42,11 @@ from jobqueue.errors import JobQueueError
 SUBCOMMANDS = (
     status.STATUS,
     health.HEALTH,
+    failures.FAILURES,
+    stuck.STUCK,
+    durations.DURATIONS,
+    duplicates.DUPLICATES,
+    activity.ACTIVITY,
     jobs.LIST,
     jobs.SHOW,
     why.WHY,

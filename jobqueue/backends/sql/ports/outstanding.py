@@ -23,18 +23,45 @@ class SqlOutstandingReader(OutstandingReader):
 
     def running(self, limit: int) -> list[RunningJob]:
         return [
-            RunningJob(*one[:5], *map(self._moment, one[5:9]), timeout=from_seconds(one[9]), reports=bool(one[10]))
-            for one in self._found(statements.RUNNING, {"limit": limit})
+            RunningJob(
+                id=job_id,
+                type=kind,
+                queue=queue,
+                owner=owner,
+                attempts=attempts,
+                started_at=self._moment(started_at),
+                updated_at=self._moment(updated_at),
+                lease_until=self._moment(lease_until),
+                cancel_requested_at=self._moment(cancel_requested_at),
+                timeout=from_seconds(timeout),
+                reports=bool(reports),
+            )
+            for job_id, kind, queue, owner, attempts, started_at, updated_at, *rest in self._found(
+                statements.RUNNING, {"limit": limit}
+            )
+            for lease_until, cancel_requested_at, timeout, reports in [rest]
         ]
 
     def queued(self, limit: int, after: Behind | None = None) -> list[QueuedJob]:
         kind = "" if after is None else "kind" if after.due is None else "job"
         moment = str(Job._meta.get_field("scheduled_at").db_type(self._session.connection))
         given = {"limit": limit} | (after._asdict() if after else {})
-        return [
-            QueuedJob(*one[:6], self._moment(one[6]), Behind(one[2], one[1], one[7], one[8], one[0]))
-            for one in self._found(statements.queued(kind, moment), given)
-        ]
+        return [self._queued(*one) for one in self._found(statements.queued(kind, moment), given)]
+
+    def _queued(  # the columns, in their order
+        self,
+        job_id: str,
+        kind: str,
+        queue: str,
+        tenant: str,
+        payload: str,
+        version: int,
+        created_at: Any,
+        priority: int,
+        due: object,
+    ) -> QueuedJob:
+        place = Behind(queue, kind, priority, due, job_id)
+        return QueuedJob(job_id, kind, queue, tenant, payload, version, self._moment(created_at), place)
 
     def _found(self, statement: str, given: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         with self._session.reading(), self._session.connection.cursor() as cursor:
