@@ -94,6 +94,7 @@ OPTIONS = (
         "stop-grace", float, "SECONDS", _DEFAULT.stop_grace, "How long a job may take to stop after it was asked to."
     ),
     Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
+    Option("heartbeat", str, "PATH", "", "Keep this file young while the worker is alive, for probes."),
 )
 FLAGS = (
     ("drain", "End once no job is running or due, and no attempted job waits for a retry."),

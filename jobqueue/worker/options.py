@@ -28,6 +28,7 @@ class WorkerOptions:
     shutdown_grace: float = 30.0
     stop_grace: float = 5.0
     name: str = ""
+    heartbeat: str = ""
 
     def __post_init__(self) -> None:
         shortest, longest = SHORTEST_LEASE.total_seconds(), LONGEST_LEASE.total_seconds()

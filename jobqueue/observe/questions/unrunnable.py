@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
 
 from jobqueue.backends.base import Backend
 from jobqueue.errors import PayloadInvalid, PayloadTooNew
@@ -41,7 +40,8 @@ _OF_SCHEDULES = {
 }
 
 
-class Unrunnable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unrunnable:
     """Jobs or schedules of one type with the same mistake. ``why`` has no values of a payload."""
 
     mistake: Mistake
