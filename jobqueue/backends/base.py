@@ -24,6 +24,7 @@ from jobqueue.backends.ports import (
     OutstandingReader,
     Retention,
     Schedules,
+    SetupReader,
     StorageReader,
     WorkerRegistry,
 )
@@ -81,6 +82,7 @@ class Backend(ABC):
     gauges: Gauges = Gauges()
     limits: Limits
     outstanding: OutstandingReader
+    setup: SetupReader = SetupReader()
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

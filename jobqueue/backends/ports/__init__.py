@@ -16,6 +16,7 @@ from jobqueue.backends.ports.operator import Operator
 from jobqueue.backends.ports.outstanding import OutstandingReader
 from jobqueue.backends.ports.retention import Retention
 from jobqueue.backends.ports.schedules import Schedules
+from jobqueue.backends.ports.setup import SetupReader
 from jobqueue.backends.ports.storage import StorageReader
 from jobqueue.backends.ports.workers import WorkerRegistry
 
@@ -31,6 +32,7 @@ __all__ = [
     "OutstandingReader",
     "Retention",
     "Schedules",
+    "SetupReader",
     "StorageReader",
     "WorkerRegistry",
 ]
