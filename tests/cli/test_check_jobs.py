@@ -51,7 +51,7 @@ def test_each_mistake_is_counted_with_examples_and_advice(run, queue, alias):
     assert unknown["advice"].startswith("Did you mean 'send_welcome'? Deploy the code that has the handler")
     assert said.json["found"][4]["examples"] == ["nightly"]
     told = run("check-jobs")
-    assert "manage.py jobqueue cancel --type send_welcom." in told.err
+    assert "manage.py jobqueue cancel --type send_welcom." in told.out
     assert "Some can't be run." in told.err
     assert "secret" not in told.out + told.err + said.out
 

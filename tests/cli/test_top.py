@@ -10,8 +10,8 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import termios
+from argparse import ArgumentTypeError
 from datetime import UTC, datetime
 
 import pytest
@@ -20,6 +20,7 @@ from jobqueue.cli.commands import top
 from jobqueue.cli.top.screen import Screen
 from jobqueue.cli.top.snapshot import Snapshot, snapshot
 from jobqueue.observe.health import Level
+from jobqueue.records import Scope
 from jobqueue.testing.contract.harness import draft, put, put_all, take
 from tests.cli.conftest import arguments
 from tests.conftest import ON_SQLITE
@@ -66,7 +67,7 @@ def test_no_name_steers_the_terminal(run, queue, worker):
     worker(HOSTILE, owner="me", queues=(HOSTILE,), version=HOSTILE[:20])
     put_all(queue, draft(HOSTILE, queue=HOSTILE), draft(HOSTILE, queue=HOSTILE))
     take(queue, 1, types=frozenset({HOSTILE}))
-    queue.operator.pause("queue", HOSTILE, HOSTILE)
+    queue.operator.pause(Scope.QUEUE, HOSTILE, HOSTILE)
     out = run("top", "--once").out
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", out)
     assert "[bold red]" in drawn(snapshot(queue), 300)
@@ -81,7 +82,7 @@ def test_the_view_fits_its_terminal(width):
         lines = drawn(seen, width, height).splitlines()
         assert max(map(len, lines)) <= width
         assert len(lines) <= max(height, 20)
-    assert "and 88 more" in drawn(seen, width, 24)
+    assert len(re.findall(r"and \d+ more", drawn(seen, width, 24))) == 3
     assert drawn(Snapshot(Level.OK, "nothing", "at"), width, 24).split() == ["ok", "at", "nothing"]
 
 
@@ -92,9 +93,9 @@ def test_a_missing_package_is_one_sentence(run, monkeypatch):
 
 
 @pytest.mark.parametrize("interval", ["0", "nan", "1e9", "soon"])
-def test_a_wrong_interval_is_refused(run, interval):
-    with pytest.raises(Exception, match="is not a number of seconds"):
-        run("top", "--interval", interval)
+def test_a_wrong_interval_is_refused(interval):
+    with pytest.raises(ArgumentTypeError, match="is not a number of seconds"):
+        top._interval(interval)
 
 
 class Terminal:
@@ -138,14 +139,6 @@ def test_the_live_view_is_drawn_again_and_ctrl_c_restores_the_terminal(queue, al
 @ON_SQLITE
 def test_rich_is_not_imported_by_other_commands(queue, alias):
     given = arguments(alias, "status")
-    program = given["args"][2] + "\nassert not any(name.partition('.')[0] == 'rich' for name in sys.modules)"
-    given["args"] = [
-        sys.executable,
-        "-c",
-        "import sys\n"
-        + program.replace("execute_from_command_line([", "import django.core.management as m; m.ManagementUtility(["),
-        "status",
-    ]
-    given["args"][2] = given["args"][2].replace("*sys.argv[1:]])", "*sys.argv[1:]]).execute()")
+    given["args"][2] += "\nassert not any(name.partition('.')[0] == 'rich' for name in sys.modules)"
     done = subprocess.run(**given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

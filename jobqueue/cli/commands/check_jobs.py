@@ -19,7 +19,11 @@ from jobqueue.policy.nearest import did_you_mean
 from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
-_COLUMNS = ("mistake", "type", "count", "examples", "why")
+_OF_SCHEDULES = (
+    Mistake.SCHEDULE_OF_UNKNOWN_TYPE,
+    Mistake.SCHEDULE_VERSION_FROM_FUTURE,
+    Mistake.SCHEDULE_PAYLOAD_INVALID,
+)
 _WORDS = {
     Mistake.UNKNOWN_TYPE: "no handler has this name",
     Mistake.SCHEDULE_OF_UNKNOWN_TYPE: "no handler has this name",
@@ -80,15 +84,13 @@ def _progress(console: Console, total: int, done: int) -> None:
 
 
 def _show(seen: Inspection, console: Console) -> None:
-    if seen.found:
-        more = "+" if seen.is_part else ""
-        rows = [
-            [one.mistake.value, one.type, f"{one.count:,}{more}", ", ".join(one.examples), _why(one)]
-            for one in seen.found
-        ]
-        console.table(_COLUMNS, rows, dict.fromkeys(range(len(rows)), console.style.WARNING))
-    for one in {(one.mistake, one.type): one for one in seen.found}.values():
-        console.say(f"{one.type}: {_advice(one)}")
+    more = "+" if seen.is_part else ""
+    for one in seen.found:
+        what = "schedule" if one.mistake in _OF_SCHEDULES else "job"
+        number = f"{one.count:,}{more} {what}{'' if one.count == 1 and not more else 's'}"
+        console.line(f"{one.mistake.value}: {number} of type {one.type}: {_why(one)}", console.style.WARNING)
+        console.line(f"  {', '.join(one.examples)}{', …' if one.count > len(one.examples) else ''}")
+        console.line(f"  {_advice(one)}")
     rest = "; there are more, which --all looks at" if seen.is_part else ""
     jobs, schedules = counted(seen.jobs), counted(seen.schedules, "schedule")
     outcome = "Some can't be run." if seen.found else "This code can run all of them."

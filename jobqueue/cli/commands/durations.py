@@ -15,7 +15,7 @@ from jobqueue.cli.values import plain
 from jobqueue.observe.metrics import WINDOWS
 from jobqueue.observe.questions.durations import TypeDurations, durations
 
-_COLUMNS = ("type", "attempts", "wait_p50", "wait_p95", "wait_p99", "run_p50", "run_p95", "run_p99", "run_mean")
+_COLUMNS = ("type", "attempts", "wait_p50", "wait_p95", "wait_p99", "run_p50", "run_p95", "run_p99")
 #: The units of durations, their lengths, and below which duration they are used.
 _UNITS = (("ms", 0.001, 1.0), ("s", 1.0, 120.0), ("min", 60.0, 7_200.0), ("h", 3_600.0, inf))
 
@@ -52,7 +52,7 @@ def _document(one: TypeDurations) -> dict[str, Any]:
 
 
 def _row(one: TypeDurations) -> list[str]:
-    return [one.type, f"{one.attempts:,}", *(map(seconds, (*one.waited, *one.ran, one.mean_ran)))]
+    return [one.type, f"{one.attempts:,}", *map(seconds, (*one.waited, *one.ran))]
 
 
 def seconds(value: float | None) -> str:

@@ -16,12 +16,14 @@ from jobqueue.cli.values import ago, counted, moment, plain
 from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import Caps, ErrorGroup, ErrorShare, GroupFilter, GroupOrder
 
-_COLUMNS = ("fingerprint", "jobs", "type", "class", "last", "first", "newest", "error")
+_COLUMNS = ("fingerprint", "jobs", "type", "last", "error")
 #: Counts are exact up to so many dead letters, as on the admin's page of errors.
 _CAPS = Caps(group=150_000, groups=150_000, hour=500, hours=24_000)
 #: How many of the newest dead letters of a group are compared.
 _COMPARED = 1_000
 _SHOWN = 5
+#: How much of a fingerprint a terminal shows, and how many errors are searched for one that begins so.
+_SHORT, _SEARCHED = 12, 1_000
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -52,22 +54,20 @@ def _run(options: dict[str, Any], console: Console) -> int:
             console.say(hint)
         return OK
     now = backend.now()
-    console.table(_COLUMNS, [_row(backend, one, now) for one in found.groups])
+    shown = _SHORT if console.out.isatty() else None
+    console.table(_COLUMNS, [_row(backend, one, now, shown) for one in found.groups])
     if found.more:
         console.say(f"There are more than these {len(found.groups):,} errors; see --limit.")
     return OK
 
 
-def _row(backend: Backend, one: ErrorGroup, now: datetime) -> list[str]:
+def _row(backend: Backend, one: ErrorGroup, now: datetime, shown: int | None) -> list[str]:
     return [
-        one.fingerprint or "-",
+        one.fingerprint[:shown] or "-",
         f"{one.count:,}{'+' if one.capped else ''}",
         one.type,
-        one.error_class or "-",
         ago(one.last_at, now),
-        ago(one.first_at, now),
-        one.newest_id,
-        _error(backend, one),
+        ": ".join(filter(None, (one.error_class, _error(backend, one)))),
     ]
 
 
@@ -84,11 +84,10 @@ def _document(backend: Backend, one: ErrorGroup) -> dict[str, Any]:
 
 def _one(fingerprint: str, console: Console) -> int:
     backend = current()
-    name = "" if fingerprint == "-" else fingerprint
-    group = backend.errors.group(name, _CAPS)
+    group = _group(backend, "" if fingerprint == "-" else fingerprint)
     if group is None:
         raise failure(f"No dead letter has the fingerprint {fingerprint!r}. 'jobqueue failures' lists them.")
-    shares, traceback = backend.errors.shares(name, _COMPARED), _traceback(backend, group)
+    shares, traceback = backend.errors.shares(group.fingerprint, _COMPARED), _traceback(backend, group)
     if console.as_json:
         told = {"shares": plain(shares), "traceback": traceback}
         console.document({"error": _document(backend, group) | told})
@@ -110,6 +109,17 @@ def _one(fingerprint: str, console: Console) -> int:
     return OK
 
 
+def _group(backend: Backend, beginning: str) -> ErrorGroup | None:
+    """Return the group with a fingerprint, or the only one whose fingerprint begins so."""
+    group = backend.errors.group(beginning, _CAPS)
+    if group is not None or not beginning:
+        return group
+    found = [one for one in backend.errors.groups(_SEARCHED, _CAPS).groups if one.fingerprint.startswith(beginning)]
+    if len(found) > 1:
+        raise failure(f"{len(found):,} fingerprints begin with {beginning!r}. Give more of the one that you mean.")
+    return found[0] if found else None
+
+
 def _shares(several: tuple[ErrorShare, ...]) -> str:
     shown = ", ".join(f"{one.name or '(none)'} {one.number:,}" for one in several[:_SHOWN])
     return shown + (", …" if len(several) > _SHOWN else "")
@@ -127,7 +137,7 @@ FAILURES = Subcommand(
     "show what failed and why: the dead letters by error",
     """\
 Dead letters with the same fingerprint failed in the same way. Each row shows the newest of them. With a fingerprint,
-the command shows the traceback, and which tenants, queues, hosts and releases have the error.
+or the beginning of one, the command shows the traceback, and which tenants, queues, hosts and releases have the error.
 
 examples:
   manage.py jobqueue failures

@@ -33,13 +33,15 @@ def _run(_options: dict[str, Any], console: Console) -> int:
         if found.jobs:
             now = backend.now()
             console.table(_COLUMNS, [_row(one, now) for one in found.jobs])
+        for text in dict.fromkeys(f"{one.reason.value}: {_text(one)}." for one in found.jobs):
+            console.say(text)
         looked_at = counted(found.looked_at, "running job", capped=found.is_part)
         console.say(f"{looked_at} looked at, {len(found.jobs):,} stuck.")
     return WARNING if found.jobs else OK
 
 
 def _row(one: StuckJob, now: datetime) -> list[str]:
-    return [one.id, one.type or "-", one.queue or "-", ago(one.since, now), _text(one), one.worker or "-"]
+    return [one.id, one.type or "-", one.queue or "-", ago(one.since, now), one.reason.value, one.worker or "-"]
 
 
 def _text(one: StuckJob) -> str:

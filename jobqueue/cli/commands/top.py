@@ -62,7 +62,7 @@ def _screen(console: Console) -> Any:
     except ImportError as error:
         raise failure("jobqueue top needs the package rich: pip install 'django-jobqueue[top]'.") from error
     coloured = console.style.ERROR("x") != "x"
-    return module.Screen(console.out._out, width=None, coloured=coloured)  # type: ignore[attr-defined]
+    return module.Screen(console.out._out, width=None, coloured=coloured)
 
 
 def _watch(screen: Any, interval: float) -> None:
