@@ -44,7 +44,7 @@ DUPLICATES = Subcommand(
     """\
 Two jobs never have the same idempotency key, and two queued or running jobs never have the same unique key: the
 database refuses them. So this command looks for jobs that were enqueued twice without a key. It compares the jobs that
-are due first: up to 1,000 of each queue and type, and about 5,000 in all. To keep such jobs out, enqueue them with a
+are due first: up to 500 of each queue and type, and about 3,000 in all. To keep such jobs out, enqueue them with a
 unique key.
 
 examples:

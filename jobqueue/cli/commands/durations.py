@@ -29,7 +29,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--type", metavar="TYPE", help="Only this job type.")
     parser.add_argument(
-        "--limit", type=number, default=20, metavar="N", help="Show the N types with the most attempts. Default: 20."
+        "--limit", type=number, default=10, metavar="N", help="Show the N types with the most attempts. Default: 10."
     )
 
 

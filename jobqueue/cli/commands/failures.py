@@ -17,8 +17,8 @@ from jobqueue.policy.redaction import redact_text, secret_values
 from jobqueue.records import Caps, ErrorGroup, ErrorShare, GroupFilter, GroupOrder
 
 _COLUMNS = ("fingerprint", "jobs", "type", "last", "error")
-#: Counts are exact up to so many dead letters, as on the admin's page of errors.
-_CAPS = Caps(group=150_000, groups=150_000, hour=500, hours=24_000)
+#: Counts are exact up to so many dead letters. They are read in a fraction of a second.
+_CAPS = Caps(group=40_000, groups=40_000, hour=100, hours=5_000)
 #: How many of the newest dead letters of a group are compared.
 _COMPARED = 1_000
 _SHOWN = 5

@@ -11,7 +11,7 @@ from jobqueue.backends.base import Backend
 from jobqueue.observe.questions.sample import some_of_each
 
 #: How many jobs of each queue and type are compared, and how many in all.
-EACH, MOST = 1_000, 5_000
+EACH, MOST = 500, 3_000
 #: How many ids of a group are told.
 EXAMPLES = 5
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 
 from jobqueue.models import Metric
-from jobqueue.policy.histogram import merged, read
+from jobqueue.policy.histogram import read
 from jobqueue.records import Lengths
 
 #: A duration in seconds that no job can have waited.
@@ -30,7 +30,8 @@ def lengths_of(rows: QuerySet[Metric], types: Collection[str]) -> dict[str, tupl
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in types}
     for row in rows.filter(type__in=types).values("type", "waited", "waited_sum", "ran", "ran_sum"):
         found[row["type"]].append(row)
-    return {
-        name: (merged(lengths_in(row, "waited") for row in several), merged(lengths_in(row, "ran") for row in several))
-        for name, several in found.items()
-    }
+    return {name: (_sum(several, "waited"), _sum(several, "ran")) for name, several in found.items()}
+
+
+def _sum(rows: Sequence[Mapping[str, Any]], name: str) -> Lengths:
+    return Lengths(read(*(row[name] for row in rows)), sum(amount(row[f"{name}_sum"]) for row in rows))
