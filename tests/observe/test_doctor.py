@@ -19,7 +19,6 @@ from jobqueue.records.setup import PostgresSetup, Setup, SqliteSetup
 from jobqueue.records.storage import HolderKind, SnapshotHolder, Storage
 from jobqueue.version import __version__
 from tests.cli.conftest import run, worker  # noqa: F401 - fixtures
-from tests.conftest import ON_SQLITE
 from tests.docs.pages import ROOT
 
 NOON = datetime(2026, 1, 16, 12, tzinfo=UTC)
@@ -200,17 +199,18 @@ def test_the_command_tells_diagnoses_with_an_exit_code(run, worker, alias, setti
     assert "  docs/how-to/deployment.md#a-release" in said.out.splitlines()
 
 
-@ON_SQLITE
 def test_a_database_that_is_away_is_a_diagnosis(queue, alias, tmp_path):
-    name = connections[alias].settings_dict["NAME"]
+    given = connections[alias].settings_dict
+    before = dict(given)
+    nowhere = {"NAME": str(tmp_path / "no" / "such.sqlite3")}
     connections[alias].close()
-    connections[alias].settings_dict["NAME"] = str(tmp_path / "no" / "such.sqlite3")
+    given.update(nowhere if alias == "default" else {"HOST": "127.0.0.1", "PORT": "1"})
     try:
         seen = examine(queue, alias)
     finally:
         connections[alias].close()
-        connections[alias].settings_dict["NAME"] = name
-    assert "unable to open" in seen.away
+        given.update(before)
+    assert ("unable to open" if alias == "default" else "connection") in seen.away
     assert diagnoses(seen, WORDING)[0].level is Level.ERROR
 
 
