@@ -134,6 +134,13 @@ def test_nothing_is_wrong_with_a_sound_setup():
     assert codes(postgres(rows=0, vacuumed_at=None)) == []  # nobody has counted the rows
 
 
+def test_a_file_that_cannot_be_written_and_wake_ups_that_are_lost_are_told_on_sqlite(tmp_path):
+    assert codes(sqlite()) == ["file_not_writable"] * 2  # the file and its folder
+    (tmp_path / "db").touch()
+    lost = Examination(setup=Setup(sqlite=replace(SQLITE, file=str(tmp_path / "db"))), is_woken=False)
+    assert codes(lost) == ["no_wake_ups"]
+
+
 def test_a_silenced_check_is_no_diagnosis(settings):
     settings.SILENCED_SYSTEM_CHECKS = ["jobqueue.W001"]
     assert codes(FORGED["jobqueue.W001"]) == []
