@@ -23,8 +23,10 @@ from jobqueue.backends.ports import (
     Limits,
     Metrics,
     Operator,
+    OutstandingReader,
     Retention,
     Schedules,
+    SetupReader,
     StorageReader,
     Turns,
     WorkerRegistry,
@@ -90,6 +92,8 @@ class Backend(ABC):
     limits: Limits
     lanes: Lanes
     turns: Turns
+    outstanding: OutstandingReader
+    setup: SetupReader = SetupReader()
 
     clock: Clock | None
     """A virtual clock, in tests. ``None`` asks the database, or the system if the database has no clock."""

@@ -101,6 +101,7 @@ OPTIONS = (
     Option("metrics-port", _port, "PORT", None, "Serve metrics of this process to Prometheus."),
     Option("metrics-host", str, "ADDRESS", "", "The address of --metrics-port. Default: 127.0.0.1."),
     Option("name", str, "NAME", "", "The worker's name. Default: its host and process."),
+    Option("heartbeat", str, "PATH", "", "Keep this file young while the worker is alive, for probes."),
 )
 FLAGS = (
     ("drain", "End once no job is running or due, and no attempted job waits for a retry."),

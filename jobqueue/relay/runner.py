@@ -13,11 +13,12 @@ from django.db import OperationalError, ProgrammingError
 from jobqueue import backends
 from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.backends.wake import PAUSE
-from jobqueue.clock import SYSTEM
+from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.records.relay import Batch, Refused
 from jobqueue.relay.intake import Intake
 from jobqueue.relay.outbox import Outbox
 from jobqueue.worker.database_link import NO_ANSWER, DatabaseLink
+from jobqueue.worker.heartbeat_file import HeartbeatFile
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.parent import Parent
 from jobqueue.worker.signals import Signals
@@ -60,6 +61,7 @@ class RelayRunner:
         self._look_again = 0.0
         self._is_loss_recorded = False
         self._has_failed = False
+        self._heartbeat = HeartbeatFile(options.heartbeat, self._obstacle) if options.heartbeat else None
 
     def run(self) -> int:
         """Relay until it is time to stop. Return the exit status: 0, or 1 if a drain has left jobs behind."""
@@ -69,6 +71,7 @@ class RelayRunner:
             Parent(self.signals, self._selector)
         self._wake_ups.open()
         while not self.signals.asked:
+            self._beat()
             if self.turn():
                 continue
             if self._options.drain and (self._is_stuck or self._here.ask(self._outbox.is_empty)):
@@ -78,6 +81,16 @@ class RelayRunner:
         self._selector.close()
         self.signals.close()
         return int(self._options.drain and not self._here.ask(self._outbox.is_empty))
+
+    def _beat(self) -> None:
+        if self._heartbeat:
+            self._heartbeat.act()
+
+    def _obstacle(self) -> str:
+        """Return why nothing can be relayed, or an empty string."""
+        if self._here.is_lost:
+            return "the local database is out of reach"
+        return "the shared database is out of reach" if self._there.is_lost else ""
 
     @property
     def _is_stuck(self) -> bool:
@@ -154,7 +167,9 @@ class RelayRunner:
         if self._out_until > now:
             end = self._out_until
         while not self.signals.asked and (now := SYSTEM.monotonic()) < end:
-            ready = self._selector.select(max(0.0, min(end, self._wake_ups.due) - now))
+            self._beat()
+            soonest = min(end, self._wake_ups.due, self._heartbeat.due if self._heartbeat else NEVER)
+            ready = self._selector.select(max(0.0, soonest - now))
             heard = [key.data.hear() for key, _ in ready]
             if self._wake_ups.due <= SYSTEM.monotonic():
                 heard.append(self._wake_ups.hear())

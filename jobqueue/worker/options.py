@@ -30,6 +30,7 @@ class WorkerOptions:
     metrics_port: int | None = None
     metrics_host: str = ""
     name: str = ""
+    heartbeat: str = ""
 
     def __post_init__(self) -> None:
         shortest, longest = SHORTEST_LEASE.total_seconds(), LONGEST_LEASE.total_seconds()

@@ -32,6 +32,7 @@ def start_relay(to_a_server_of_its_own, ledger, tmp_path):
             "default",
             ledger.folder,
             tmp_path / f"relay-{len(started)}.log",
+            *("--heartbeat", str(tmp_path / "heartbeat")),
             jobqueue={"RELAY_TO": "far"},
             databases={"far": database_of("far")},
         )
@@ -56,9 +57,9 @@ def status(capsys):
 
 
 def test_jobs_wait_while_the_server_is_away_and_arrive_when_it_is_back(
-    to_a_server_of_its_own, start_relay, server, ledger, capsys
+    to_a_server_of_its_own, start_relay, server, ledger, capsys, tmp_path
 ):
-    ways = to_a_server_of_its_own
+    ways, heartbeat = to_a_server_of_its_own, tmp_path / "heartbeat"
     relay = start_relay()
     first = enqueue(3)
     until(lambda: ways.arrived() == first)
@@ -68,6 +69,7 @@ def test_jobs_wait_while_the_server_is_away_and_arrive_when_it_is_back(
         second = enqueue(3)
         relay.until_said("The database 'far' is out of reach")
         until(lambda: status(capsys)["lost_at"])
+        until(lambda: heartbeat.read_text() == "not ready: the shared database is out of reach\n")
         relay.process.send_signal(signal.SIGKILL)  # and the relay dies too
         relay.wait()
         relay = start_relay()
@@ -79,12 +81,14 @@ def test_jobs_wait_while_the_server_is_away_and_arrive_when_it_is_back(
         server.start()
     until(lambda: ways.arrived() == first + second + third)
     until(lambda: status(capsys)["count"] == 0)
+    until(lambda: heartbeat.read_text() == "ready\n")
     assert status(capsys)["lost_at"] is None
     assert relay.output.count("out of reach") == relay.output.count("is back") == 1
     assert Job.objects.using("far").count() == 9
     assert ledger.runs() == []  # nobody has run them here
     os.kill(relay.pid, signal.SIGTERM)
     assert relay.wait() == 0
+    assert not heartbeat.exists()
     assert "Traceback" not in relay.output
 
 

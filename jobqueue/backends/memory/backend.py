@@ -18,6 +18,7 @@ from jobqueue.backends.memory.ports.jobs import MemoryJobReader
 from jobqueue.backends.memory.ports.limits import MemoryLimits
 from jobqueue.backends.memory.ports.metrics import MemoryMetrics
 from jobqueue.backends.memory.ports.operator import MemoryOperator
+from jobqueue.backends.memory.ports.outstanding import MemoryOutstandingReader
 from jobqueue.backends.memory.ports.retention import MemoryRetention
 from jobqueue.backends.memory.ports.schedules import MemorySchedules
 from jobqueue.backends.memory.ports.storage import MemoryStorageReader
@@ -68,6 +69,7 @@ class MemoryBackend(Backend):
         self.health = MemoryHealthReader(self._tables)
         self.schedules = MemorySchedules(self._tables, self._drafts, self.jobs)
         self.alerts = MemoryAlerts(self._tables, self._drafts)
+        self.outstanding = MemoryOutstandingReader(self._tables)
         self.limits: MemoryLimits = MemoryLimits(self._tables)
         self.lanes = self.limits.lanes
         self.turns = self.limits.turns

@@ -15,8 +15,10 @@ from jobqueue.backends.ports.lanes import Lanes
 from jobqueue.backends.ports.limits import Limits
 from jobqueue.backends.ports.metrics import Metrics
 from jobqueue.backends.ports.operator import Operator
+from jobqueue.backends.ports.outstanding import OutstandingReader
 from jobqueue.backends.ports.retention import Retention
 from jobqueue.backends.ports.schedules import Schedules
+from jobqueue.backends.ports.setup import SetupReader
 from jobqueue.backends.ports.storage import StorageReader
 from jobqueue.backends.ports.turns import Turns
 from jobqueue.backends.ports.workers import WorkerRegistry
@@ -32,8 +34,10 @@ __all__ = [
     "Limits",
     "Metrics",
     "Operator",
+    "OutstandingReader",
     "Retention",
     "Schedules",
+    "SetupReader",
     "StorageReader",
     "Turns",
     "WorkerRegistry",

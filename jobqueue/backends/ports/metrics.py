@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from jobqueue.policy.stretches import together
 from jobqueue.records import (
     Depth,
+    Lengths,
     MetricSum,
     Scope,
     Stretch,
@@ -67,3 +69,8 @@ class Metrics(ABC):
 
         Attempts that were counted without a type or queue are left out.
         """
+
+    def lengths(self, span: int, since: datetime, types: Collection[str]) -> Mapping[str, tuple[Lengths, Lengths]]:
+        """Sum up how long the jobs of some types waited and ran, in the stretches that began at ``since`` or later."""
+        summed = {name: together(one.tally for one in self.stretches(span, since, job_type=name)) for name in types}
+        return {name: (one.waited, one.ran) for name, one in summed.items()}

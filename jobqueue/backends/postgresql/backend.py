@@ -22,6 +22,7 @@ from jobqueue.backends.postgresql.floors.looks import PRIORITIES, Looks, left_be
 from jobqueue.backends.postgresql.ports.metrics import PostgresMetrics
 from jobqueue.backends.postgresql.ports.retention import PostgresRetention
 from jobqueue.backends.postgresql.ports.schedules import PostgresSchedules
+from jobqueue.backends.postgresql.ports.setup import PostgresSetupReader
 from jobqueue.backends.postgresql.ports.storage import PostgresStorageReader
 from jobqueue.backends.postgresql.session import PostgresSession, is_locked
 from jobqueue.backends.postgresql.settlements import PostgresSettlements
@@ -66,6 +67,7 @@ class PostgresBackend(SqlBackend):
         self._looks = Looks(self.session, PRIORITIES)
         self.limited = PostgresLimitedClaims(self.limits, self.session)
         self.lanes = SqlLanes(self.session, self.limited.lanes)
+        self.setup = PostgresSetupReader(self.session)
         self.storage = PostgresStorageReader(self.session)
         self.metrics.queued, self.metrics.leased = self._looks.floors, self.leases.floors
 

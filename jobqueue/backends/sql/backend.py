@@ -25,6 +25,7 @@ from jobqueue.backends.sql.ports.jobs import SqlJobReader
 from jobqueue.backends.sql.ports.limits import SqlLimits
 from jobqueue.backends.sql.ports.metrics import SqlMetrics
 from jobqueue.backends.sql.ports.operator import SqlOperator
+from jobqueue.backends.sql.ports.outstanding import SqlOutstandingReader
 from jobqueue.backends.sql.ports.retention import SqlRetention
 from jobqueue.backends.sql.ports.schedules import SqlSchedules
 from jobqueue.backends.sql.ports.turns import SqlTurns
@@ -97,6 +98,7 @@ class SqlBackend(Backend):
         self.gauges = SqlGauges(self.session)
         self.limits = SqlLimits(self.session)
         self.turns = SqlTurns(self.session)
+        self.outstanding = SqlOutstandingReader(self.session)
         self.drafts = self.drafts_class(self.session)
         self.settlements = self.settlements_class(self.session, self.drafts)
         self.alerts = SqlAlerts(self.session, self.drafts)

@@ -24,6 +24,7 @@ from jobqueue.backends.sqlite.ports import storage
 from jobqueue.backends.sqlite.ports.jobs import SqliteJobReader
 from jobqueue.backends.sqlite.ports.retention import SqliteRetention
 from jobqueue.backends.sqlite.ports.schedules import SqliteSchedules
+from jobqueue.backends.sqlite.ports.setup import SqliteSetupReader
 from jobqueue.backends.sqlite.session import SqliteSession
 from jobqueue.backends.sqlite.settlements import SqliteSettlements
 from jobqueue.backends.sqlite.wake import SqliteListener, send_wake_up
@@ -52,6 +53,7 @@ class SqliteBackend(SqlBackend):
     def __init__(self, alias: str, clock: Clock | None = None) -> None:
         super().__init__(alias, clock)
         self.storage = storage.SqliteStorageReader(self.session)
+        self.setup = SqliteSetupReader(self.session)
         self.limited = SqliteLimitedClaims(self.limits, self.session)
         self.lanes = SqlLanes(self.session, self.limited.lanes)
         #: The groups under limits with due jobs that the last walk found, in order.

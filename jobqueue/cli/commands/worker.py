@@ -20,7 +20,7 @@ from jobqueue.cli.hints import about_queue
 from jobqueue.observe.logs import JsonFormatter, PlainFormatter
 from jobqueue.relay.runner import runner_of
 from jobqueue.version import __version__
-from jobqueue.worker import worker_lock
+from jobqueue.worker import heartbeat_file, worker_lock
 from jobqueue.worker.options import WorkerOptions
 from jobqueue.worker.process_metrics import served
 from jobqueue.worker.reload import run_again_on_change
@@ -53,6 +53,8 @@ def run(given: dict[str, Any], console: Console) -> int:
 
 def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int:
     types_of(options)
+    if options.heartbeat:
+        heartbeat_file.prepare(options.heartbeat)
     lock = worker_lock.locked()
     zygote = fork_zygote(options, lock)
     if not skips_checks:
@@ -65,6 +67,8 @@ def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int
         _introduce(banner(options, supervisor), console)
     with served(supervisor):
         status = supervisor.run()
+    if options.heartbeat:
+        heartbeat_file.remove(options.heartbeat)
     _drop_unsaid()
     return status
 
@@ -72,12 +76,16 @@ def _run(options: WorkerOptions, console: Console, *, skips_checks: bool) -> int
 def relay(options: WorkerOptions, console: Console) -> int:
     """Relay jobs to the shared database until told to stop, instead of running them."""
     with _speaking(console):
+        if options.heartbeat:
+            heartbeat_file.prepare(options.heartbeat)
         relay_runner = runner_of(options)
         with _unheard():
             _introduce(
                 [f"jobqueue {__version__}, relaying from {conf.get('DATABASE')} to {conf.get('RELAY_TO')}"], console
             )
         status = relay_runner.run()
+        if options.heartbeat:
+            heartbeat_file.remove(options.heartbeat)
         _drop_unsaid()
         return status
 

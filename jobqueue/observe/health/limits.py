@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from jobqueue.backends.base import Backend
 from jobqueue.observe.health.failures import PAST
 from jobqueue.observe.health.finding import Cause, Finding, Level, Place, WithheldJobs
-from jobqueue.observe.health.flow import OLD, STALLED_FOR
+from jobqueue.observe.health.flow import STALLED_FOR
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.limits import limits_in_force
 from jobqueue.policy.limits.uses import accounts_of
@@ -16,6 +16,8 @@ from jobqueue.records import Depth
 
 #: Jobs that hold a limit for so many times as long as usual are stuck.
 TIMES_USUAL = 5
+#: Jobs that a limit has kept waiting for this long are mentioned.
+OLD = timedelta(hours=1)
 #: A rate whose next start is further away than this lets nothing through for long.
 FAR = timedelta(hours=1)
 #: A limit that was set this long ago, and still keeps jobs waiting, is forgotten.

@@ -23,6 +23,7 @@ from jobqueue.testing.contract.ports.operator.amending import AmendContract
 from jobqueue.testing.contract.ports.operator.finding import FindContract, SearchContract
 from jobqueue.testing.contract.ports.operator.grouping import GroupContract
 from jobqueue.testing.contract.ports.operator.operating import OperatorContract
+from jobqueue.testing.contract.ports.outstanding import OutstandingContract
 from jobqueue.testing.contract.ports.registering import RegisterContract
 from jobqueue.testing.contract.ports.retaining import RetentionContract
 from jobqueue.testing.contract.ports.sampling import SampleContract
@@ -59,6 +60,7 @@ class BackendContract(
     SampleContract,
     StorageContract,
     HealthContract,
+    OutstandingContract,
     GaugeContract,
     ScheduleContract,
     AlertContract,

@@ -38,3 +38,11 @@ class WorkerContext:
     changed_at: float = 0.0
     #: Jobs that were attempted here and wait for another attempt. A drain waits for them.
     awaited: set[str] = field(default_factory=set)
+
+    def obstacle(self) -> str:
+        """Return why this worker takes no jobs, or an empty string."""
+        if self.stopping:
+            return "the worker is stopping"
+        if self.request is not None:
+            return "an operator asked the worker to take no jobs"
+        return "the database is out of reach" if self.database.is_lost else ""

@@ -18,6 +18,7 @@ from jobqueue.ids import new_owner
 from jobqueue.records import Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker.database_link import DatabaseLink
+from jobqueue.worker.heartbeat_file import HeartbeatFile
 from jobqueue.worker.options import Plan, WorkerOptions
 from jobqueue.worker.parent import Parent
 from jobqueue.worker.signals import Signals
@@ -109,6 +110,8 @@ class Supervisor:
         #: The parts, in the order in which they act.
         self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *last)
         self.turns = Turns()
+        if options.heartbeat:
+            self._parts += (HeartbeatFile(options.heartbeat, self.context.obstacle),)
         self._recoveries = 0
         self._reconcile_at = 0.0
         self._failed = False

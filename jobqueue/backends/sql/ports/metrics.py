@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -15,6 +15,7 @@ from jobqueue.backends.ports import Metrics
 from jobqueue.backends.sql.filters import paused
 from jobqueue.backends.sql.ports.counters import SqlCounters
 from jobqueue.backends.sql.ports.gauges import SqlGauges
+from jobqueue.backends.sql.ports.metric_lengths import amount, lengths_in, lengths_of
 from jobqueue.backends.sql.ports.statements import depth as statements
 from jobqueue.backends.sql.session import Session
 from jobqueue.models import Metric
@@ -34,9 +35,8 @@ _SUMMED = (*ENDS, "ran_count", "ran_sum")
 _UNIQUE = ("span", "begins_at", "queue", "type")
 #: The conditions of total rows: of all types of a queue, and of all queues and types.
 _WHOLE_QUEUES, _TOGETHER = Q(type=""), Q(queue="", type="")
-#: The largest number that a column of counts holds, and a duration in seconds that no job can have waited.
+#: The largest number that a column of counts holds.
 _MOST = 2**31 - 1
-_BEYOND_ALL = 1e12
 #: How many old rows are deleted at once.
 _FORGET_AT_ONCE = 1_000
 
@@ -121,6 +121,10 @@ class SqlMetrics(Metrics):
         # is kept for another time, and would read the whole table.
         with self._session.reading(), self._session.index_order(1):
             return sorted(MetricSum._make(row) for row in rows.values_list(by.value).annotate(**sums))
+
+    def lengths(self, span: int, since: datetime, types: Collection[str]) -> Mapping[str, tuple[Lengths, Lengths]]:
+        with self._session.reading(), self._session.index_order(1):
+            return lengths_of(self._since(span, since), types)
 
     # Rows
 
@@ -270,23 +274,14 @@ def _level(key: Key) -> tuple[int, datetime, str]:
 def _added(row: Mapping[str, Any], tally: Tally) -> dict[str, Any]:
     found = {name: min(row[name] + getattr(tally, name), _MOST) for name in ENDS}
     for name in _TIMES:
-        both = merged((_lengths(row, name), getattr(tally, name)))
+        both = merged((lengths_in(row, name), getattr(tally, name)))
         found |= {name: written(both.buckets), f"{name}_count": min(both.number, _MOST), f"{name}_sum": both.total}
     return found
 
 
-def _lengths(row: Mapping[str, Any], name: str) -> Lengths:
-    return Lengths(read(row[name]), _amount(row[f"{name}_sum"]))
-
-
-def _amount(seconds: float) -> float:
-    """Return a duration in seconds, or zero for an impossible one that another program has stored."""
-    return seconds if abs(seconds) < _BEYOND_ALL else 0.0
-
-
 def _met(values: Iterable[Any]) -> tuple[int | None, int | None, float | None, int | None]:
     queued, in_progress, oldest, shed = values
-    return queued, in_progress, None if oldest is None else _amount(oldest), shed
+    return queued, in_progress, None if oldest is None else amount(oldest), shed
 
 
 def _named(rows: Iterable[tuple[Any, ...]]) -> dict[Name, tuple[Any, ...]]:
@@ -305,13 +300,13 @@ def _depth(name: Name, waiting: tuple[int, int, datetime | None], running: int, 
 
 def _stretch(row: Mapping[str, Any]) -> Stretch:
     counts = {name: row[name] for name in ENDS}
-    waited, ran = (_lengths(row, name) for name in _TIMES)
+    waited, ran = (lengths_in(row, name) for name in _TIMES)
     tally = Tally(row["queue"], row["type"], **counts, waited=waited, ran=ran)
     return Stretch(row["begins_at"], tally, *_met(row[name] for name in Met._fields))
 
 
 def _stretch_over_queues(job_type: str, row: Mapping[str, Any]) -> Stretch:
     counts = {name: row[f"all_{name}"] for name in ENDS}
-    waited, ran = (Lengths(read(*row[f"all_{name}"]), _amount(row[f"all_{name}_sum"])) for name in _TIMES)
+    waited, ran = (Lengths(read(*row[f"all_{name}"]), amount(row[f"all_{name}_sum"])) for name in _TIMES)
     tally = Tally("", job_type, **counts, waited=waited, ran=ran)
     return Stretch(row["begins_at"], tally, *_met(row[f"all_{name}"] for name in Met._fields))

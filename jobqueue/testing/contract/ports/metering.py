@@ -147,6 +147,17 @@ class MeterContract(Contract):
 
     # Shares
 
+    def test_lengths_are_summed_up_by_type(self, backend: Backend) -> None:
+        for queue, kind in (("images", "resize"), ("mail", "resize"), ("mail", "greet")):
+            backend.metrics.add(NOON, [tally_of(queue, kind, completed=1, waited=MUCH, ran=Lengths({7: 1}, 0.5))])
+        backend.metrics.add(NOON - timedelta(hours=1), [tally_of(waited=MUCH)])
+        twice = Lengths({0: 2, 40: 4}, 7.0), Lengths({7: 2}, 1.0)
+        assert backend.metrics.lengths(MINUTE, NOON, ["resize"]) == {"resize": twice}
+        assert backend.metrics.lengths(MINUTE, NOON, ["rare", "greet"]) == {
+            "rare": (Lengths(), Lengths()),
+            "greet": (MUCH, Lengths({7: 1}, 0.5)),
+        }
+
     def test_parts_are_sums_of_stretches_by_type_or_by_queue(self, backend: Backend) -> None:
         backend.metrics.add(NOON, [tally_of(completed=3, dead_lettered=1, ran=Lengths({1: 3, 2: 1}, 10.0))])
         later = NOON + timedelta(minutes=5)
