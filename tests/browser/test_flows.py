@@ -17,6 +17,7 @@ from jobqueue.testing.contract.harness import draft, put_all, settle, take
 from tests.app.jobs import keep, resize_image
 from tests.app.worker_jobs import heed, hold, note_run, pick
 from tests.browser.places import NARROW, WIDE, address, ask
+from tests.browser.scene import rewinding
 from tests.conftest import ON_BOTH
 from tests.worker.harness import database_of, freeze, thaw, until
 
@@ -367,3 +368,15 @@ def test_who_is_signed_out_is_told_on_the_open_pages(tab, operator):
         other.pass_time(1)
         other.sees("This page is no longer updated.", "[data-jq-trouble]")
     until(lambda: tab.pass_time(10) or "sign in again" in tab.ask("document.getElementById('jq-news').textContent"))
+
+
+# The badge
+
+
+def test_the_number_of_problems_stands_beside_the_name_of_the_app_and_of_no_other(tab, queue):
+    with rewinding(queue, timedelta(hours=1)) as past:
+        past.put("pick", {"parcel": 7})  # which no worker runs
+    tab.open(address("deadletter_changelist"))
+    tab.reads("1", ".breadcrumbs .jq-badge")
+    tab.reads("1", ".module.app-jobqueue caption .jq-badge")
+    tab.sees_count(".jq-badge", 2)
