@@ -19,6 +19,7 @@ from jobqueue.admin import display
 from jobqueue.admin.base import address
 from jobqueue.admin.job.progress import PERCENT
 from jobqueue.admin.lists.export import FORMS
+from jobqueue.admin.lists.further import goes_on
 from jobqueue.admin.lists.live_list import EVERY
 from jobqueue.admin.lists.saved_searches import SavedSearches
 from jobqueue.admin.search import results
@@ -26,7 +27,6 @@ from jobqueue.admin.search.combine import BadQuery
 from jobqueue.admin.search.query import HELP, QUALIFIERS
 from jobqueue.admin.search.tokens import written
 from jobqueue.backends.sql.filters import narrowed
-from jobqueue.backends.sql.search.plan import WAITING
 from jobqueue.handlers.registry import registry
 from jobqueue.models import Job
 from jobqueue.policy.redaction import is_secret_name
@@ -166,6 +166,13 @@ class JobList(ChangeList):
         return None if self.complaint else (f"{of._address('rows')}{self.get_query_string()}", EVERY)
 
     @property
+    def goes_on(self) -> tuple[str, str] | None:
+        """Where an open list goes on with the search by itself, and the query of the next part."""
+        of: Any = self.model_admin
+        is_left = self.wanted is not None and goes_on(self.wanted) and self.is_part and not self.oldest_first
+        return (of._address("further"), self.further) if is_left and self.further else None
+
+    @property
     def exports(self) -> list[tuple[str, str]]:
         """The links to export what is listed, on all its pages: pairs of a format and an address."""
         query = self.get_query_string(remove=[PAGE_VAR])
@@ -212,7 +219,7 @@ def _not_searched(wanted: Filter, found: Matches, below: str | None) -> str:
             "Only the newest %(count)s jobs before that time were searched, back to %(since)s. Older ones may match "
             "as well."
         )
-    elif wanted.statuses and wanted.statuses <= WAITING:
+    elif goes_on(wanted):
         said = gettext(
             "Only the newest %(count)s jobs of this status were searched, back to %(since)s. Older ones may match as "
             "well."
