@@ -70,7 +70,10 @@ class Walk:
             if rule is not None and rule.archive:
                 folders.setdefault(rule.archive, []).append(job)
         for folder, jobs in folders.items():
-            store(Path(folder), self._backend.retention.rows([job.id for job in jobs]))
+            statuses = {job.id: job.status for job in jobs}
+            rows = self._backend.retention.rows(list(statuses))
+            # A job that was retried meanwhile stays in the table.
+            store(Path(folder), [row for row in rows if row["status"] == statuses.get(row["id"], row["status"])])
         return self._backend.retention.prune(over)
 
     def _is_over(self, job: EndedJob) -> bool:
