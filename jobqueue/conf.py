@@ -19,7 +19,7 @@ from django.core.signals import setting_changed
 from jobqueue.policy import queue_options, retention_rules
 from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
-from jobqueue.policy.queue_options import Mistake
+from jobqueue.records.mistake import Mistake
 
 #: The tag of the system checks.
 CHECKS = "jobqueue"
