@@ -10,8 +10,8 @@ from django.db import connections, transaction
 
 from jobqueue.api import watch
 from jobqueue.backends.base import Backend
-from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.testing.attempts import AttemptReport
+from jobqueue.testing.database import database_of
 from jobqueue.testing.due_jobs import MOST, Drain, Errors
 
 
@@ -30,10 +30,11 @@ class Inline:
 
     def __call__(self, backend: Backend) -> None:
         """Run what is due, at once or after the caller's commit."""
-        if self._immediate or not isinstance(backend, SqlBackend) or is_committed(backend.alias):
+        alias = database_of(backend)
+        if self._immediate or alias is None or is_committed(alias):
             self._run(backend)
         else:
-            transaction.on_commit(lambda: self._run(backend), using=backend.alias)
+            transaction.on_commit(lambda: self._run(backend), using=alias)
 
     def _run(self, backend: Backend) -> None:
         if getattr(self._thread, "runs", False):
