@@ -134,7 +134,10 @@ def _free_in(folder: int, known: Container[str]) -> Iterator[FreeLock]:
 
 
 def _taken(folder: int, name: str) -> FreeLock | None:
-    """Take the lock of a file. Return ``None`` if it is held, as that of a living worker is, or proves nothing."""
+    """Take the lock of a file.
+
+    Return ``None`` if a living worker holds it, or if the file can't be locked.
+    """
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
