@@ -71,7 +71,7 @@ def run_inline(
 
 
 def is_committed(alias: str) -> bool:
-    """Return whether this thread is in no transaction but those that a ``TestCase`` has opened."""
+    """Return whether this thread is outside of transactions. Those that a ``TestCase`` opened don't count."""
     connection = connections[alias]
     return not connection.in_atomic_block or all(
         getattr(block, "_from_testcase", False) for block in connection.atomic_blocks

@@ -76,7 +76,7 @@ class WorkerLock:
 
 
 class FreeLock:
-    """The lock of another worker, which nobody held. This process holds it until it is closed."""
+    """The lock of a worker that is dead. This process took the lock, and holds it until it is closed."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self.name = name
