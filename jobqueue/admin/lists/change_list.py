@@ -28,7 +28,7 @@ from jobqueue.admin.search.query import HELP, QUALIFIERS
 from jobqueue.admin.search.tokens import written
 from jobqueue.backends.sql.filters import narrowed
 from jobqueue.handlers.registry import registry
-from jobqueue.models import Job
+from jobqueue.models import DeadLetter, Job
 from jobqueue.policy.redaction import is_secret_name
 from jobqueue.records import Filter, Matches
 
@@ -38,10 +38,11 @@ ERROR_SHOWN = 300
 MOST_SUGGESTIONS = 200
 
 EXAMPLES = (
-    "status:dead_letter error:timeout after:2h",
+    "status:dead_letter error:timeout died:2h",
     "type:resize_image payload.image_id:7",
     "tenant:acme status:queued,in_progress",
 )
+EXAMPLES_OF_DEAD_LETTERS = ("error:timeout died:2h", "type:resize_image payload.image_id:7", "tenant:acme class:OSError")
 
 
 class JobList(ChangeList):
@@ -196,8 +197,8 @@ class JobList(ChangeList):
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Example searches."""
-        return EXAMPLES
+        """Example searches, which can find something in this list."""
+        return EXAMPLES_OF_DEAD_LETTERS if issubclass(self.model, DeadLetter) else EXAMPLES
 
 
 def _payload_names() -> set[str]:

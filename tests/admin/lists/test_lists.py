@@ -691,3 +691,10 @@ def test_only_a_search_of_jobs_that_wait_for_somebody_goes_on_by_itself(queue, o
 def test_a_list_that_is_complete_does_not_go_on(queue, operator, few):
     stored(queue, 3, status="dead_letter", payload={"x": 1})
     assert operator.list(q="status:dead_letter payload.x:1").context["cl"].goes_on is None
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("model", ["job", "deadletter"])
+def test_each_example_could_find_something_in_its_list(queue, operator, model):
+    for example in operator.list(model).context["cl"].examples:
+        assert operator.list(model, q=example).context["cl"].complaint == "", example
