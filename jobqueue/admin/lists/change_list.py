@@ -42,7 +42,11 @@ EXAMPLES = (
     "type:resize_image payload.image_id:7",
     "tenant:acme status:queued,in_progress",
 )
-EXAMPLES_OF_DEAD_LETTERS = ("error:timeout died:2h", "type:resize_image payload.image_id:7", "tenant:acme class:OSError")
+EXAMPLES_OF_DEAD_LETTERS = (
+    "error:timeout died:2h",
+    "type:resize_image payload.image_id:7",
+    "tenant:acme class:OSError",
+)
 
 
 class JobList(ChangeList):

@@ -45,7 +45,7 @@ class FurtherSearch(LiveList):
         if len(request.META.get("QUERY_STRING", "")) > LONGEST_ADDRESS:
             raise BadRequest("The address is too long.")
         try:
-            wanted, below = self.wanted(request), results.begins_before(request)  # type: ignore[attr-defined]
+            wanted, below = self.wanted(request), results.begins_before(request)
         except BadQuery as error:
             raise BadRequest("The search is not valid.") from error
         if below is None or not goes_on(wanted):

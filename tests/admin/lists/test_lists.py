@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
-
 from django.urls import reverse
 
 from jobqueue.admin.lists.jobs import ReadingJobs
@@ -682,7 +681,13 @@ def test_only_a_search_of_jobs_that_wait_for_somebody_goes_on_by_itself(queue, o
     listed = operator.list(q="type:old").context["cl"]
     assert (bool(listed.further), listed.goes_on) == (True, None)
     address = reverse("admin:jobqueue_job_further")
-    for query in (listed.further, "?q=statsu:x&below=0", "?q=status:failed", "?below=a%00&status=failed", "?q=" + "x" * 40_000):
+    for query in (
+        listed.further,
+        "?q=statsu:x&below=0",
+        "?q=status:failed",
+        "?below=a%00&status=failed",
+        "?q=" + "x" * 40_000,
+    ):
         assert operator.client.get(address + query).status_code == 400
     assert operator.client.post(f"{address}?q=status:failed&below=z").status_code == 405
     assert sign_in("retry_job").client.get(f"{address}?q=status:failed&below=z").status_code == 403
