@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from django.utils.module_loading import import_string
+
 from jobqueue.backends.base import Backend
 
 
 def database_of(backend: Backend) -> str | None:
     """Return the alias of the database that a backend is in, or ``None`` if it is in no database of Django."""
     # The module loads models, which Django must be set up for. ``jobqueue.testing`` can be imported before that.
-    from jobqueue.backends.sql.backend import SqlBackend
-
-    return backend.alias if isinstance(backend, SqlBackend) else None
+    of_databases = import_string("jobqueue.backends.sql.backend.SqlBackend")
+    return str(backend.alias) if isinstance(backend, of_databases) else None
