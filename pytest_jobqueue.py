@@ -35,6 +35,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [*given, *({suite} - {*given})]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End the run at once if the backend can't be used. pytest-xdist hides what its workers say about it."""
+    if path := session.config.getoption("--jobqueue-backend"):
+        from jobqueue.testing.contract import suite
+
+        suite.named(path)
+
+
 def pytest_report_header(config: pytest.Config) -> str | None:
     path = config.getoption("--jobqueue-backend")
     if not path:

@@ -20,7 +20,7 @@ from jobqueue.policy import queue_options, retention_rules
 from jobqueue.policy.alerts import settings as alert_settings
 from jobqueue.policy.link_template import FIELDS, obstacle
 from jobqueue.policy.nearest import did_you_mean
-from jobqueue.policy.queue_options import Mistake
+from jobqueue.records.mistake import Mistake
 
 #: The tag of the system checks.
 CHECKS = "jobqueue"

@@ -9,7 +9,10 @@ from jobqueue.models.fields import MomentField, NameField
 
 
 class KnownError(models.Model):
-    """An error of dead letters, in a release. No job depends on the row: without it, only the past is unknown."""
+    """When a release first had an error, and when operators last retried its jobs.
+
+    No job depends on the row. If it is deleted, only this past is lost.
+    """
 
     fingerprint = NameField(_("error fingerprint"), max_length=64)
     release = NameField(_("release"), max_length=100, blank=True)

@@ -29,7 +29,10 @@ def needs_job(order: Order) -> bool:
 
 
 def confirm(order: Order, instruction: Instruction, title: str) -> bool:
-    """Confirm a counted order, log it, and enqueue its job if it needs one. Return ``False`` if it was confirmed."""
+    """Confirm a counted order, log it, and enqueue its job if it needs one.
+
+    Return ``False`` if somebody has confirmed it already.
+    """
     now = backends.current().now()
     order.instruction = instruction.model_dump(mode="json", exclude_defaults=True)
     order.state, order.title, order.given_at = OrderState.WAITING, title[:200], now

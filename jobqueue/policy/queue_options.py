@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from jobqueue.errors import InvalidOption
 from jobqueue.policy.limits.declared_limits import checked
 from jobqueue.policy.nearest import did_you_mean
+from jobqueue.records.mistake import Mistake
 from jobqueue.records.queue_options import QueueOptions, WhenFull
 
 _ANY = "*"
@@ -26,13 +27,6 @@ class Option(NamedTuple):
     accepts: Callable[[Any], bool]
     wants: str
     converted: Callable[[Any], Any] = lambda value: value
-
-
-class Mistake(NamedTuple):
-    """A mistake in a setting: a sentence that names the place, and a hint."""
-
-    sentence: str
-    hint: str
 
 
 #: Each is a field of ``QueueOptions``.

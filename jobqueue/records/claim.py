@@ -97,9 +97,8 @@ class Assignment(NamedTuple):
 class Cycle:
     """The result of one turn of a worker's loop.
 
-    It has refused settlements, new claims, the time to the next due job, follow-up jobs of completed jobs, and
-    postponed settlements, whose rows other sessions have locked. ``is_partial`` means that it only looked where jobs
-    were found recently, or that due jobs wait for their limits.
+    ``next_due`` is the time to the next due job. ``postponed`` has settlements whose rows other sessions have locked.
+    ``is_partial`` means that the claim only looked where jobs were found recently, or that due jobs wait for limits.
     """
 
     refused: tuple[Settlement, ...] = ()

@@ -70,7 +70,11 @@ class Walk:
             if rule is not None and rule.archive:
                 archives.setdefault(rule.archive, []).append(job)
         for archive, jobs in archives.items():
-            store(place_of(archive), self._backend.retention.rows([job.id for job in jobs]))
+            statuses = {job.id: job.status for job in jobs}
+            rows = self._backend.retention.rows(list(statuses))
+            # A job that was retried meanwhile stays in the table.
+            ended = [row for row in rows if row["status"] == statuses.get(row["id"], row["status"])]
+            store(place_of(archive), ended)
         return self._backend.retention.prune(over)
 
     def _is_over(self, job: EndedJob) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from jobqueue.backends.base import Backend
-from jobqueue.errors import InvalidOption, PayloadInvalid, PayloadTooNew
+from jobqueue.errors import InvalidOption, JobQueueError, PayloadInvalid, PayloadTooNew
 from jobqueue.handlers.limits import with_keys
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.ids import new_id
@@ -20,12 +20,16 @@ from jobqueue.schedules.said import job_options
 
 logger = logging.getLogger("jobqueue")
 
-#: How long a schedule rests whose payload its type doesn't take. Another deployment may mend it.
+#: How long a schedule rests if its type doesn't take its payload, or a limit's key fails. A deployment may mend it.
 _REST = timedelta(minutes=1)
 #: How soon to look again whether the earlier job of a schedule has ended.
 _AGAIN = timedelta(seconds=1)
 #: After so many jobs, the other schedules wait for the next turn, because a transaction may hold SQLite's lock.
 _MOST_JOBS = 1_000
+
+
+class LimitKeyFailed(JobQueueError):
+    """The key of a limit can't be computed for a job of a schedule."""
 
 
 def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[str, ...]]:
@@ -75,7 +79,7 @@ def _firing(schedule: ScheduleRecord, now: datetime) -> Firing | None:
         drafts = tuple((slot, draft_of(schedule, kind, slot)) for slot in planned.slots)
     except PayloadTooNew:
         return None  # a worker of the newer release fires it
-    except PayloadInvalid as error:
+    except (PayloadInvalid, LimitKeyFailed) as error:
         return _troubled(schedule, str(error), now + _REST)
     except InvalidOption as error:
         return _troubled(schedule, str(error), None)
@@ -101,7 +105,10 @@ def _troubled(schedule: ScheduleRecord, why: str, next_at: datetime | None) -> F
 
 
 def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = None) -> Draft:
-    """Return the draft of a job for a slot, or for none. Raises InvalidOption for options that don't fit."""
+    """Return the draft of a job for a slot, or for none.
+
+    Raises InvalidOption for options that don't fit, and LimitKeyFailed.
+    """
     options, expires_after = job_options(kind, schedule.options)
     due_at = None if slot is None else slot + delay_of(schedule)
     key = options.unique_key if schedule.overlap is Overlap.ALLOW else f"schedule:{schedule.id}"
@@ -120,7 +127,19 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
         tenant=options.tenant,
         workspace=options.workspace,
     )
-    return with_keys(kind, draft)
+    return _with_keys(schedule, kind, draft)
+
+
+def _with_keys(schedule: ScheduleRecord, kind: JobType, draft: Draft) -> Draft:
+    """Return a draft with the keys of its limits. A key function is code of the project, which may raise anything."""
+    try:
+        return with_keys(kind, draft)
+    except PayloadInvalid:
+        raise
+    except Exception as error:
+        raise LimitKeyFailed(
+            f"The key of a limit of {draft.type!r} can't be computed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _seconds(length: timedelta | float) -> float:

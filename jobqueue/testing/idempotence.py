@@ -9,11 +9,11 @@ from typing import Any
 from django.db import connections, transaction
 from pydantic import BaseModel
 
-from jobqueue import backends, conf
+from jobqueue import backends
 from jobqueue.api.functions import find
 from jobqueue.api.handler import Handler
-from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.records import Assignment, Draft
+from jobqueue.testing.database import database_of
 from jobqueue.testing.difference import difference
 from jobqueue.testing.single_attempt import RunWithoutJob, assignment_of
 from jobqueue.worker.executor.attempt import Outcome
@@ -156,6 +156,6 @@ def _rolled_back(using: str | None) -> Iterator[None]:
 
 def _databases() -> list[str]:
     """Return the databases that this thread uses, and that of the queue."""
-    queue = {conf.get("DATABASE")} if isinstance(backends.current(), SqlBackend) else set()
+    queue = {database_of(backends.current())}
     used = {one.alias for one in connections.all(initialized_only=True) if one.connection is not None}
-    return sorted(used | queue)
+    return sorted(filter(None, used | queue))

@@ -10,8 +10,8 @@ from django.db import connections, transaction
 
 from jobqueue.api import watch
 from jobqueue.backends.base import Backend
-from jobqueue.backends.sql.backend import SqlBackend
 from jobqueue.testing.attempts import AttemptReport
+from jobqueue.testing.database import database_of
 from jobqueue.testing.due_jobs import MOST, Drain, Errors
 
 
@@ -30,10 +30,11 @@ class Inline:
 
     def __call__(self, backend: Backend) -> None:
         """Run what is due, at once or after the caller's commit."""
-        if self._immediate or not isinstance(backend, SqlBackend) or is_committed(backend.alias):
+        alias = database_of(backend)
+        if self._immediate or alias is None or is_committed(alias):
             self._run(backend)
         else:
-            transaction.on_commit(lambda: self._run(backend), using=backend.alias)
+            transaction.on_commit(lambda: self._run(backend), using=alias)
 
     def _run(self, backend: Backend) -> None:
         if getattr(self._thread, "runs", False):
@@ -70,7 +71,7 @@ def run_inline(
 
 
 def is_committed(alias: str) -> bool:
-    """Return whether this thread is in no transaction but those that a ``TestCase`` has opened."""
+    """Return whether this thread is outside of transactions. Those that a ``TestCase`` opened don't count."""
     connection = connections[alias]
     return not connection.in_atomic_block or all(
         getattr(block, "_from_testcase", False) for block in connection.atomic_blocks

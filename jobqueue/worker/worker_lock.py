@@ -76,7 +76,7 @@ class WorkerLock:
 
 
 class FreeLock:
-    """The lock of another worker, which nobody held. This process holds it until it is closed."""
+    """The lock of a worker that is dead. This process took the lock, and holds it until it is closed."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self.name = name
@@ -134,7 +134,10 @@ def _free_in(folder: int, known: Container[str]) -> Iterator[FreeLock]:
 
 
 def _taken(folder: int, name: str) -> FreeLock | None:
-    """Take the lock of a file. Return ``None`` if it is held, as that of a living worker is, or proves nothing."""
+    """Take the lock of a file.
+
+    Return ``None`` if a living worker holds it, or if the file can't be locked.
+    """
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError:

@@ -17,6 +17,7 @@ from jobqueue.testing.contract.harness import draft, put_all, settle, take
 from tests.app.jobs import keep, resize_image
 from tests.app.worker_jobs import heed, hold, note_run, pick
 from tests.browser.places import NARROW, WIDE, address, ask
+from tests.browser.scene import rewinding
 from tests.conftest import ON_BOTH
 from tests.worker.harness import database_of, freeze, thaw, until
 
@@ -367,3 +368,37 @@ def test_who_is_signed_out_is_told_on_the_open_pages(tab, operator):
         other.pass_time(1)
         other.sees("This page is no longer updated.", "[data-jq-trouble]")
     until(lambda: tab.pass_time(10) or "sign in again" in tab.ask("document.getElementById('jq-news').textContent"))
+
+
+# The badge
+
+
+def test_the_number_of_problems_stands_beside_the_name_of_the_app_and_of_no_other(tab, queue):
+    with rewinding(queue, timedelta(hours=1)) as past:
+        past.put("pick", {"parcel": 7})  # which no worker runs
+    tab.open(address("deadletter_changelist"))
+    tab.reads("1", ".breadcrumbs .jq-badge")
+    tab.reads("1", ".module.app-jobqueue caption .jq-badge")
+    tab.sees_count(".jq-badge", 2)
+
+
+# A search that goes on
+
+
+def test_a_search_of_dead_letters_goes_on_by_itself_to_those_that_died_first(tab, queue, dead, monkeypatch):
+    monkeypatch.setattr("jobqueue.backends.sql.search.walk.WALKED", 2)
+    monkeypatch.setattr("jobqueue.backends.sql.search.plan.FURTHER", 3)
+    (first,) = dead(pick, {"parcel": 7, "colour": "red"})
+    dead(pick, *({"parcel": number} for number in range(8, 15)))
+    (last,) = dead(pick, {"parcel": 7})
+    query = "payload.parcel:7"
+    tab.open(f"{address('deadletter_all')}?q={query}")
+    tab.sees(last, "#result_list")
+    tab.sees("All jobs of this status were searched.", "#jq-further")
+    tab.is_hidden("#jq-note")
+    tab.follow("1 more result further back", "#jq-further")
+    tab.sees(first, "#result_list")
+    tab.sees_count("#result_list tbody tr", 1)
+    # A page without results leads to the first ones.
+    tab.open(f"{address('deadletter_all')}?q=payload.colour:red")
+    tab.sees(first, "#result_list")

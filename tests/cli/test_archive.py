@@ -87,6 +87,26 @@ def test_packing_leaves_one_file_for_each_day_and_status(run, queue, archives, f
     assert run("archive", "pack").err == "0 files packed.\n"
 
 
+def test_a_job_that_is_retried_before_it_is_archived_stays_in_the_table_alone(
+    run, queue, settings, archives, folder, monkeypatch
+):
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "RETENTION": [archives | {"status": "dead_letter"}]}
+    retried, gone = completed(queue, 2)
+    Job.objects.using(queue.alias).update(status="dead_letter")
+    kind = type(queue.retention)
+    rows = kind.rows
+
+    def rows_after_a_retry(self, ids):
+        queue.operator.retry([retried])
+        return rows(self, ids)
+
+    monkeypatch.setattr(kind, "rows", rows_after_a_retry)
+    run("prune")
+    assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"dead_letter"}
+    assert archived(folder) == {gone: 1}
+    assert queue.jobs.get(retried).status == "queued"
+
+
 def test_a_dry_run_archives_nothing(run, queue, archives, folder):
     completed(queue, 1)
     run("prune", "--dry-run")

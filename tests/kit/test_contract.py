@@ -90,13 +90,14 @@ def test_the_command_empties_the_tables_of_a_backend_in_a_database(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "told", "options"),
     [
-        ("tests.kit.broken.Toi", "does not define a"),
-        ("tests.kit.broken.Outdated", "is written for contract 0, and this is contract 1"),
+        ("tests.kit.broken.Toi", "does not define a", ""),
+        ("tests.kit.broken.Toi", "does not define a", "-n 2"),
+        ("tests.kit.broken.Outdated", "is written for contract 0, and this is contract 1", ""),
     ],
 )
-def test_a_backend_that_the_command_cannot_use_is_told_at_once(tmp_path, path, told):
-    done = run_contract(tmp_path, path)
+def test_a_backend_that_the_command_cannot_use_is_told_at_once(tmp_path, path, told, options):
+    done = run_contract(tmp_path, path, PYTEST_ADDOPTS=options)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
     assert told in done.stdout + done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.kit.running import pytest_in
+from tests.kit.running import ROOT, pytest_in
 
 TRIALS = Path(__file__).with_name("trials.py")
 FAST = {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"}
@@ -63,3 +63,10 @@ def test_the_fixtures_work_in_a_project_and_beside_each_other(database, tmp_path
         XDG_RUNTIME_DIR=str(tmp_path),
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tools_can_be_imported_before_django_is_set_up():
+    script = "import jobqueue.testing"
+    without = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=without, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

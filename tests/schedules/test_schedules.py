@@ -12,7 +12,7 @@ from jobqueue.models import Job, Schedule
 from jobqueue.policy.schedules.rule import read_rule
 from jobqueue.schedules import operation, summary
 from jobqueue.schedules.declared import declared, forget
-from jobqueue.schedules.firing import fire_due
+from jobqueue.schedules.firing import LimitKeyFailed, fire_due
 from jobqueue.schedules.sync import differences, reset, sync
 from tests.conftest import ON_SQLITE
 
@@ -240,6 +240,30 @@ def test_a_payload_that_no_longer_fits_marks_the_schedule_and_keeps_its_slots(cl
     assert fire(clocked) == []
     assert "does not validate" in operation.find("nightly").trouble
     Schedule.objects.using(clocked.alias).update(payload={"age": 1})
+    clock.advance(MINUTE)
+    assert len(fire(clocked)) == 3
+    assert operation.find("nightly").trouble == ""
+
+
+def test_a_limits_key_that_fails_is_told_and_the_schedule_fires_when_it_works_again(clocked, clock, tidy):
+    accounts = {}
+
+    def owner(payload):
+        return accounts[payload.account]
+
+    @job("charge", limits=[Concurrency(1, key=owner)])
+    def charge(account: int) -> None:
+        pass
+
+    declare(charge, payload={"account": 7}, missed="all")
+    sync(clocked)
+    clock.advance(2 * MINUTE)
+    assert fire(clocked) == []
+    told = "The key of a limit of 'charge' can't be computed: KeyError: 7"
+    assert operation.find("nightly").trouble == told
+    with pytest.raises(LimitKeyFailed, match="KeyError: 7"):
+        operation.run_now(operation.find("nightly"))
+    accounts[7] = "acme"
     clock.advance(MINUTE)
     assert len(fire(clocked)) == 3
     assert operation.find("nightly").trouble == ""

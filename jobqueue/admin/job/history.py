@@ -215,9 +215,10 @@ def _actions(job: Job, secrets: Secrets, most: int, looked_at: int, below: int |
 
 
 def _about(job: Job) -> QuerySet[LogEntry]:
-    """Return the entries about a job, so that the planner can only use the primary key.
+    """Return the entries about a job, read along the primary key.
 
-    The index on the content type would lead to all entries about jobs, that on the user to all of a user.
+    The conditions are expressions, because no other index helps: that on the content type has the entries about all
+    jobs, and that on the user has all entries of a user.
     """
     kind = ContentType.objects.get_for_model(Job).pk
     rows = LogEntry.objects.alias(kind=F("content_type_id") + 0).filter(kind=kind, object_id=job.pk)

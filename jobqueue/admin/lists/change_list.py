@@ -19,6 +19,7 @@ from jobqueue.admin import display
 from jobqueue.admin.base import address
 from jobqueue.admin.job.progress import PERCENT
 from jobqueue.admin.lists.export import FORMS
+from jobqueue.admin.lists.further import goes_on
 from jobqueue.admin.lists.live_list import EVERY
 from jobqueue.admin.lists.saved_searches import SavedSearches
 from jobqueue.admin.search import results
@@ -26,9 +27,8 @@ from jobqueue.admin.search.combine import BadQuery
 from jobqueue.admin.search.query import HELP, QUALIFIERS
 from jobqueue.admin.search.tokens import written
 from jobqueue.backends.sql.filters import narrowed
-from jobqueue.backends.sql.search.plan import WAITING
 from jobqueue.handlers.registry import registry
-from jobqueue.models import Job
+from jobqueue.models import DeadLetter, Job
 from jobqueue.policy.redaction import is_secret_name
 from jobqueue.records import Filter, Matches
 
@@ -38,9 +38,14 @@ ERROR_SHOWN = 300
 MOST_SUGGESTIONS = 200
 
 EXAMPLES = (
-    "status:dead_letter error:timeout after:2h",
+    "status:dead_letter error:timeout died:2h",
     "type:resize_image payload.image_id:7",
     "tenant:acme status:queued,in_progress",
+)
+EXAMPLES_OF_DEAD_LETTERS = (
+    "error:timeout died:2h",
+    "type:resize_image payload.image_id:7",
+    "tenant:acme class:OSError",
 )
 
 
@@ -166,6 +171,13 @@ class JobList(ChangeList):
         return None if self.complaint else (f"{of._address('rows')}{self.get_query_string()}", EVERY)
 
     @property
+    def goes_on(self) -> tuple[str, str] | None:
+        """Where an open list goes on with the search by itself, and the query of the next part."""
+        of: Any = self.model_admin
+        is_left = self.wanted is not None and goes_on(self.wanted) and self.is_part and not self.oldest_first
+        return (of._address("further"), self.further) if is_left and self.further else None
+
+    @property
     def exports(self) -> list[tuple[str, str]]:
         """The links to export what is listed, on all its pages: pairs of a format and an address."""
         query = self.get_query_string(remove=[PAGE_VAR])
@@ -189,8 +201,8 @@ class JobList(ChangeList):
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Example searches."""
-        return EXAMPLES
+        """Example searches, which can find something in this list."""
+        return EXAMPLES_OF_DEAD_LETTERS if issubclass(self.model, DeadLetter) else EXAMPLES
 
 
 def _payload_names() -> set[str]:
@@ -212,7 +224,7 @@ def _not_searched(wanted: Filter, found: Matches, below: str | None) -> str:
             "Only the newest %(count)s jobs before that time were searched, back to %(since)s. Older ones may match "
             "as well."
         )
-    elif wanted.statuses and wanted.statuses <= WAITING:
+    elif goes_on(wanted):
         said = gettext(
             "Only the newest %(count)s jobs of this status were searched, back to %(since)s. Older ones may match as "
             "well."

@@ -28,13 +28,15 @@ from jobqueue.models.attempt import ENDING_LABELS
 from jobqueue.models.job import STATUS_LABELS
 from jobqueue.policy.fingerprint import Grouping
 from jobqueue.policy.redaction import redact_text, secret_values
-from jobqueue.records import LONGEST_SOUGHT, Caps, ErrorGroup, ErrorShare, Filter, GroupFilter, GroupOrder
+from jobqueue.records import HOURS, LONGEST_SOUGHT, Caps, ErrorGroup, ErrorShare, Filter, GroupFilter, GroupOrder
 from jobqueue.states import JobStatus
 
 SHOWN = 100
 JOBS_SHOWN = 20
 #: How many dead letters are counted exactly: so many take a tenth of a second.
 CAPS = Caps(group=150_000, groups=150_000, hour=500, hours=24_000)
+#: How many of an hour are counted for the page of one group, which has room for more of the time.
+HOUR_OF_ONE = 2_500
 SHARES_OF = 1_000
 SHARES_SHOWN = 5
 
@@ -88,7 +90,8 @@ def all_shown(of: admin.ModelAdmin[Any], wanted: GroupFilter) -> tuple[list[Grou
 
 def one(fingerprint: str) -> ErrorGroup | None:
     """Read one group. Postgres rejects texts with a NUL."""
-    return None if "\0" in fingerprint else current().errors.group(fingerprint, CAPS)
+    caps = CAPS._replace(hour=HOUR_OF_ONE, hours=HOURS * HOUR_OF_ONE)
+    return None if "\0" in fingerprint else current().errors.group(fingerprint, caps)
 
 
 def shown(of: admin.ModelAdmin[Any], group: ErrorGroup) -> GroupRow:

@@ -19,7 +19,7 @@ from jobqueue.admin.lists.change_list import JobList
 from jobqueue.admin.lists.columns import Columns
 from jobqueue.admin.lists.export import LONGEST_ADDRESS
 from jobqueue.admin.lists.filters import CreatedFilter, QueueFilter, StatusFilter, TypeFilter
-from jobqueue.admin.lists.live_list import LiveList
+from jobqueue.admin.lists.further import FurtherSearch
 from jobqueue.admin.lists.saved_searches import SavedSearches
 from jobqueue.admin.search import results
 from jobqueue.admin.search.combine import BadQuery, both
@@ -28,7 +28,7 @@ from jobqueue.records import Filter
 from jobqueue.states import JobStatus
 
 
-class ReadingJobs(Columns, LiveList):
+class ReadingJobs(Columns, FurtherSearch):
     """The base of the lists of jobs."""
 
     change_list_template = "jobqueue/admin/change_list.html"

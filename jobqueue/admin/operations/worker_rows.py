@@ -78,8 +78,11 @@ def newest() -> tuple[list[Worker], bool]:
     return rows[:SHOWN], len(rows) > SHOWN
 
 
-def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> WorkerRow:
-    """Return the row that the admin shows for a worker."""
+def shown(of: admin.ModelAdmin[Any], worker: Worker, held: Holding, now: datetime) -> WorkerRow:
+    """Return the row that the admin shows for a worker.
+
+    Its busy slots are those of the jobs that it holds now. Its last heartbeat may be older than they are.
+    """
     alive = is_recent(worker.seen_at, now)
     running = worker.state == WorkerState.RUNNING.value
     return WorkerRow(
@@ -91,7 +94,7 @@ def shown(of: admin.ModelAdmin[Any], worker: Worker, now: datetime) -> WorkerRow
         tone="jq-trouble" if not alive else "jq-completed" if running else "jq-attention",
         seen=display.near(worker.seen_at, display.ago(worker.seen_at)),
         up=display.near(worker.started_at, display.length(display.elapsed(worker.started_at, worker.seen_at))),
-        slots=f"{worker.busy}/{worker.slots}",
+        slots=f"{held.jobs}/{worker.slots}",
         host=worker.host,
         pid=worker.pid,
         version=worker.version,

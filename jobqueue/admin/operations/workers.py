@@ -83,11 +83,12 @@ class WorkerAdmin(live.LivePageAdmin):
     def _all(self) -> dict[str, Any]:
         now = current().now()
         rows, more = worker_rows.newest()
+        held = worker_rows.holdings()
         shown = {
-            "workers": [worker_rows.shown(self, one, now) for one in rows],
+            "workers": [worker_rows.shown(self, one, held.get(one.owner, worker_rows.Holding()), now) for one in rows],
             "more": more,
             "duties": duty_rows.all_of(rows),
-            "notices": worker_rows.notices(rows, worker_rows.holdings(), now, all_known=not more),
+            "notices": worker_rows.notices(rows, held, now, all_known=not more),
         }
         return {**shown, "now": now, "parts": [live.part("workers", "worker_table", shown)]}
 
@@ -119,10 +120,8 @@ class WorkerAdmin(live.LivePageAdmin):
     def _one(self, request: HttpRequest, worker: Worker) -> dict[str, Any]:
         now = current().now()
         jobs, more = worker_rows.runs(self, worker.owner, now)
-        held, row = (
-            worker_rows.holdings().get(worker.owner, worker_rows.Holding()),
-            worker_rows.shown(self, worker, now),
-        )
+        held = _held_by(worker)
+        row = worker_rows.shown(self, worker, held, now)
         verbs = row.verbs if request.user.has_perm(MAY_CONTROL) else ()
         shown = {
             "worker": row,
@@ -155,7 +154,7 @@ class WorkerAdmin(live.LivePageAdmin):
             "verb": verb,
             "label": LABELS[verb],
             "form": form,
-            "worker": worker_rows.shown(self, worker, current().now()),
+            "worker": worker_rows.shown(self, worker, _held_by(worker), current().now()),
             "back": address(self, "change", back),
         }
         title = TITLES[verb] % {"name": worker.name}
@@ -178,6 +177,10 @@ def _ask(request: HttpRequest, verb: str, worker: Worker, why: str) -> None:
         return
     told = {"name": worker.name, "seconds": NEWS_EVERY.total_seconds()}
     messages.success(request, DONE[verb] % told)
+
+
+def _held_by(worker: Worker) -> worker_rows.Holding:
+    return worker_rows.holdings().get(worker.owner, worker_rows.Holding())
 
 
 def _find(owner: str) -> Worker | None:

@@ -90,7 +90,10 @@ def facts(order: Order, now: datetime) -> Iterator[tuple[str, Any]]:
         yield gettext("Confirmed"), display.in_full(order.given_at, now)
     if order.ended_at:
         yield gettext("Ended"), display.in_full(order.ended_at, now)
-        yield gettext("Took"), display.took(order.began_at or order.ended_at, order.ended_at)
+    if order.ended_at and order.began_at:
+        yield gettext("Took"), display.took(order.began_at, order.ended_at)
+    if last := _last_due(order, given):
+        yield gettext("Last job due"), display.in_full(last, now)
     yield gettext("Progress"), bar(percent(order)) or ""
     yield (
         gettext("Changed"),
@@ -158,6 +161,19 @@ def _values(given: Instruction) -> Iterator[tuple[str, Any]]:
         yield gettext("New priority"), given.priority
     if given.queue is not None:
         yield gettext("New queue"), given.queue
+
+
+def _last_due(order: Order, given: Instruction) -> datetime | None:
+    """Return when the last job of an ended order becomes due, if the order has a pace.
+
+    The order itself ends much sooner, when all of its jobs wait for their turn.
+    """
+    if not order.ended_at or not order.done or not given.every:
+        return None
+    try:
+        return order.ended_at + (dealt_with(order) - 1) * given.every
+    except OverflowError:  # of numbers that another program wrote
+        return None
 
 
 def _time_left(order: Order, now: datetime) -> str:

@@ -34,9 +34,9 @@ class Metrics(ABC):
 
     @abstractmethod
     def sample(self, moment: datetime) -> bool:
-        """Store the depth of each queue and type, unless this minute has a sample. Return whether it has a sample now.
+        """Store a sample of this minute, unless there is one: the depth of each queue and type.
 
-        Also deletes metrics that are too old.
+        Return whether this minute has a sample afterwards. Also delete metrics that are too old.
         """
 
     @abstractmethod

@@ -23,7 +23,10 @@ FORGOTTEN_AT_ONCE = 1_000
 
 
 def move_instead(due_at: str, *, replace_payload: bool) -> str:
-    """Return the end of an INSERT that moves the job with the key instead, if it waits and has the same type."""
+    """Return the end of an INSERT of a debounced job.
+
+    If a job of the same type with the same key waits, the INSERT postpones that job instead.
+    """
     newest = ("payload", "payload_version", "context", "concurrency_key", "fair_key")  # keys come from the payload
     payload = "".join(f", {column} = excluded.{column}" for column in newest)
     return (

@@ -14,8 +14,8 @@ from jobqueue.policy.nearest import did_you_mean
 def as_task(handler: Handler[..., Any, ...], *, backend: str = "default") -> AnyTask:
     """Return a task that enqueues jobs of a handler's type. ``backend`` is an alias of this queue in ``TASKS``.
 
-    Its jobs are those of the handler: with its name, its retries, its payload, and without Django's signals
-    ``task_started`` and ``task_finished``.
+    A job of the task is the same as one that the handler enqueues: it has the handler's name, retries and payload.
+    Django's signals ``task_started`` and ``task_finished`` are not sent for it.
     """
     task_types.adopt(handler.job_type)
     return JobQueueTask.of_function(handler.job_type.function, backend, handler.options.queue)

@@ -63,7 +63,10 @@ class Endpoint(models.Model):
         return [self.secret, *filter(None, [old])]
 
     def rotate(self, secret: str) -> None:
-        """Set a new secret. The current one signs too for ``WEBHOOK_ROTATION``. Does not save."""
+        """Set a new secret, without saving it.
+
+        For the time of ``WEBHOOK_ROTATION``, the current secret signs as well.
+        """
         self.previous_secret, self.secret = self.secret, secret
         self.previous_until = SYSTEM.now() + timedelta(seconds=conf.get("WEBHOOK_ROTATION"))
 

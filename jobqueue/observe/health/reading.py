@@ -44,7 +44,8 @@ class Reading:
     further. ``outbox`` is set if jobs are relayed, so that no worker here has to run them. ``attempts`` sums up, by
     type, the windows that end now, the shortest first; the last one is the past that the others are compared with.
     ``moving`` has the queues in which an attempt ended lately, and ``busy_at`` is the last minute in which any worker
-    counted something. ``options`` has those of the queues, whose capacity is ``capacity`` unless they have their own.
+    counted something. ``options`` has the options of queues by name. ``capacity`` is the capacity of queues without
+    one of their own.
     ``critical`` has dead letters of critical types. ``ran`` has how long jobs of types that may be slow ran, and
     ``own_limits`` the time limits that these types set themselves.
     """

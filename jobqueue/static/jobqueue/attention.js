@@ -2,8 +2,9 @@
 "use strict";
 
 (() => {
+    // The body of a page of the app has its class too.
     const links = document.querySelectorAll(
-        ".app-jobqueue caption a.section, .breadcrumbs a[href$='/jobqueue/']",
+        ".module.app-jobqueue caption a.section, .breadcrumbs a[href$='/jobqueue/']",
     );
     if (!links.length) {
         return;

@@ -138,12 +138,21 @@ def test_the_jobs_of_a_large_group_are_shown_in_part(operator, fail, monkeypatch
 
 def test_a_count_stops_and_says_that_there_are_more(operator, fail, monkeypatch):
     monkeypatch.setattr(error_groups, "CAPS", Caps(group=2, groups=100, hour=2, hours=100))
+    monkeypatch.setattr(error_groups, "HOUR_OF_ONE", 2)
     for _ in range(3):
         fail()
     for address in (FIRST, group_address("disk")):
         page = operator.client.get(address).content.decode()
         assert ">2+<" in page
         assert "2+ in the last 24 hours; most in one hour: 2+." in page
+
+
+def test_the_page_of_one_error_counts_more_of_an_hour_than_the_list(operator, fail, monkeypatch):
+    monkeypatch.setattr(error_groups, "CAPS", error_groups.CAPS._replace(hour=2))
+    for _ in range(3):
+        fail()
+    assert "2+ in the last 24 hours" in operator.client.get(FIRST).content.decode()
+    assert "3 in the last 24 hours; most in one hour: 3." in operator.client.get(group_address("disk")).content.decode()
 
 
 def test_of_too_many_errors_the_latest_are_shown(operator, fail, monkeypatch):

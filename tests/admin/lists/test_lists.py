@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from jobqueue.admin.lists.jobs import ReadingJobs
 from jobqueue.admin.search import results
@@ -636,3 +637,69 @@ def test_a_list_fetches_no_large_column_and_no_more_queries_for_more_rows(queue,
     for status in ("failed", "dead_letter", "completed"):
         job_in(status, tenant="acme", priority=1)
     assert {name: look(query) for name, query in QUERIES.items()} == before
+
+
+def searched_on(visitor, listed, model="job"):
+    """What the parts of a search say, of a list that goes on by itself, until it ends."""
+    address, query = listed.goes_on
+    told = []
+    while query:
+        answer = visitor.client.get(address + query)
+        assert (answer.status_code, "no-store" in answer.headers["Cache-Control"]) == (200, True)
+        told.append(answer.json())
+        query = told[-1]["next"]
+    return told
+
+
+@pytest.mark.parametrize("status", ["dead_letter", "failed"])
+def test_a_search_of_jobs_that_wait_for_somebody_goes_on_until_all_were_searched(
+    queue, operator, few, monkeypatch, status
+):
+    monkeypatch.setattr(plan, "FURTHER", 20)
+    monkeypatch.setattr(walk, "WALKED", 10)
+    found = stored(queue, 3, status=status, payload={"x": 1})
+    stored(queue, 45, status=status)
+    listed = operator.list(q=f"status:{status} payload.x:1").context["cl"]
+    told = searched_on(operator, listed)
+    assert [one["found"] for one in told] == ["", "3 more results further back"]
+    assert told[0]["said"].startswith("The search goes on: all back to 20")
+    assert told[1]["said"] == "All jobs of this status were searched."
+    assert shown(operator.client.get(list_address("job") + told[0]["next"])) == found
+
+
+def test_a_search_that_finds_more_than_a_list_has_stops_there(queue, operator, few, monkeypatch):
+    monkeypatch.setattr(walk, "WALKED", 10)
+    monkeypatch.setattr(results, "CAP", 6)
+    stored(queue, 9, status="dead_letter", payload={"x": 1})
+    stored(queue, 10, status="dead_letter")
+    (told,) = searched_on(operator, operator.list("deadletter", q="payload.x:1").context["cl"])
+    assert (told["found"], told["next"]) == ("6+ more results further back", "")
+
+
+def test_only_a_search_of_jobs_that_wait_for_somebody_goes_on_by_itself(queue, operator, few, sign_in):
+    stored(queue, 45)
+    listed = operator.list(q="type:old").context["cl"]
+    assert (bool(listed.further), listed.goes_on) == (True, None)
+    address = reverse("admin:jobqueue_job_further")
+    for query in (
+        listed.further,
+        "?q=statsu:x&below=0",
+        "?q=status:failed",
+        "?below=a%00&status=failed",
+        "?q=" + "x" * 40_000,
+    ):
+        assert operator.client.get(address + query).status_code == 400
+    assert operator.client.post(f"{address}?q=status:failed&below=z").status_code == 405
+    assert sign_in("retry_job").client.get(f"{address}?q=status:failed&below=z").status_code == 403
+
+
+def test_a_list_that_is_complete_does_not_go_on(queue, operator, few):
+    stored(queue, 3, status="dead_letter", payload={"x": 1})
+    assert operator.list(q="status:dead_letter payload.x:1").context["cl"].goes_on is None
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("model", ["job", "deadletter"])
+def test_each_example_could_find_something_in_its_list(queue, operator, model):
+    for example in operator.list(model).context["cl"].examples:
+        assert operator.list(model, q=example).context["cl"].complaint == "", example

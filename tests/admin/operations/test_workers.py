@@ -55,12 +55,21 @@ def test_a_worker_is_listed_with_all_that_is_known_of_it(queue, operator):
     up(queue, name="mail-1", host="web7", pid=4711, busy=3, queues=("mail", "sms"), types=("greet", "resize"))
     answer = operator.client.get(FIRST)
     (one,) = answer.context["workers"]
-    assert (one.name, one.host, one.pid, one.version, one.slots) == ("mail-1", "web7", 4711, __version__, "3/20")
+    assert (one.name, one.host, one.pid, one.version, one.slots) == ("mail-1", "web7", 4711, __version__, "0/20")
     assert (str(one.state), one.queues, one.types) == ("running", "mail, sms", "greet, resize")
     assert "seconds ago" in plain(one.seen)
     assert "1 hour" in plain(one.up)
     assert answer.context["notices"] == []
     assert page_of("host:1:nonce") in answer.content.decode()
+
+
+def test_the_busy_slots_are_those_of_the_jobs_that_run_now_and_not_those_of_the_last_heartbeat(queue, operator):
+    owner = up(queue, busy=7)
+    put_all(queue, draft(), draft())
+    take(queue, owner=owner)
+    (one,) = operator.client.get(FIRST).context["workers"]
+    assert one.slots == "2/20"
+    assert operator.client.get(page_of(owner)).context["worker"].slots == "2/20"
 
 
 def test_the_duties_are_listed_with_their_worker_and_the_last_failure(queue, operator):
@@ -341,6 +350,7 @@ def test_asking_takes_the_pages_token_and_a_worker_that_is_there(queue, keeper):
 @pytest.mark.parametrize("page", ["live/", "change/live/"])
 def test_an_open_page_of_workers_gets_what_has_changed(queue, sign_in, monkeypatch, page):
     reader, owner = sign_in("view_job"), up(queue)
+    put(queue)
     moment = queue.now()
     monkeypatch.setattr(type(queue), "now", lambda self: moment)
     monkeypatch.setattr("jobqueue.admin.display.ago", lambda *_: "lately")
@@ -348,9 +358,9 @@ def test_an_open_page_of_workers_gets_what_has_changed(queue, sign_in, monkeypat
     first = reader.client.get(address)
     (part,) = first.json()["parts"].values()
     assert reader.client.get(address, {"known": part["digest"]}).json()["parts"] == {}
-    up(queue, busy=7)
+    take_one(queue, owner=owner)
     (later,) = reader.client.get(address, {"known": part["digest"]}).json()["parts"].values()
-    assert "7/20" in later["html"]
+    assert "1/20" in later["html"]
     queue.workers.dismiss(owner)
     gone = reader.client.get(address).json()["parts"]
     assert page == "live/" or "This worker is gone" in gone["worker"]["html"]

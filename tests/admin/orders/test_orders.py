@@ -156,6 +156,19 @@ def test_an_order_at_a_pace_leads_to_its_page_and_others_back(queue, operator, d
     assert paced == reverse("admin:jobqueue_order_change", args=[Order.objects.using(queue.alias).latest("pk").pk])
 
 
+def test_an_order_at_a_pace_says_when_its_last_job_is_due(queue, operator, dead):
+    operator.do("retry", *dead[:3], per_minute="1")
+    facts = dict(page_of(operator, order_of(queue)).context["facts"])
+    assert "in 1 minute" in facts["Last job due"].replace("\xa0", " ")
+    Order.objects.using(queue.alias).update(done=2**31 - 1, left_alone=2**31 - 1)
+    assert "Last job due" not in dict(page_of(operator, order_of(queue)).context["facts"])
+
+
+def test_an_order_without_a_pace_says_no_such_thing(queue, operator, dead):
+    operator.do("retry", *dead[:2])
+    assert "Last job due" not in dict(page_of(operator, order_of(queue)).context["facts"])
+
+
 def test_the_message_after_an_order_links_to_its_page(queue, operator, dead):
     answer = operator.do("retry", dead[0])
     page = reverse("admin:jobqueue_order_change", args=[order_of(queue).pk])

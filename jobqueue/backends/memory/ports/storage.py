@@ -1,4 +1,4 @@
-"""The storage of jobs in memory, which keeps nothing that nobody needs."""
+"""The storage of jobs in memory, where nothing is left over."""
 
 from __future__ import annotations
 

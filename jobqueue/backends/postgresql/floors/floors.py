@@ -46,9 +46,10 @@ _TURNS: tuple[Callable[[Section], float], ...] = (
 class Floors:
     """The floors of all keys of an index, and the plan of looks behind them.
 
-    Looks take turns: one goes to the open sections, one to the newest, where the jobs of late transactions appear, and
-    one to those that nobody looked at for the longest time. Sections of which a wake-up told come first, except in the
-    last turn, so that the others are looked through too however many wake-ups there are.
+    There are three kinds of looks, which take turns. The first reads the open sections. The second reads the newest
+    sections, where the jobs of late transactions appear. The third reads the sections that were not read for the
+    longest time. The first two begin with the sections that wake-ups named. The third doesn't, so that many wake-ups
+    never keep the other sections from being read.
     """
 
     def __init__(self, keys: Iterable[int], every: float = LOOK_EVERY) -> None:

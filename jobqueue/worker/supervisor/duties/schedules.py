@@ -14,7 +14,7 @@ LOOK_IF_NONE = 5.0
 BATCH = 200
 
 
-class Schedules(Duty):
+class DueSlots(Duty):
     """Fires due slots.
 
     All workers do this, without an election, so that a slot waits for none that died. Of those that fire the same slot,

@@ -18,7 +18,7 @@ class Sweep(Duty):
     every = 30.0
 
     def act(self) -> float | None:
-        """Sweep once. If more may be found soon, sweep again then."""
+        """Sweep once. Return the seconds to the next sweep if it should come early."""
         context, found = self.context, dict[ClaimKey, OverdueLease]()
 
         def judge(overdue: OverdueLease) -> Settlement:
