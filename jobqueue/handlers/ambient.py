@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -13,14 +14,10 @@ from django.utils import translation
 
 from jobqueue import foreign_json
 from jobqueue.handlers import origin
+from jobqueue.tracing import headers
 
-try:
-    from opentelemetry import context as otel
-    from opentelemetry import propagate
-except ImportError:  # an extra; without it there is no tracing
-    otel = propagate = None  # type: ignore[assignment]
-_CAN_TRACE = otel is not None
-
+#: Without this module nobody traces anything, and it isn't imported here.
+_OTEL = "opentelemetry.context"
 
 #: The key under which a debounced job keeps how long it may be moved, in seconds.
 MAX_WAIT = "max_wait"
@@ -36,14 +33,23 @@ def capture(max_wait: timedelta | None = None) -> str | None:
         found[MAX_WAIT] = max_wait.total_seconds()
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
-    if _CAN_TRACE and otel.get_current():  # empty without an active trace, which is usual
-        propagate.inject(found)
+    if _OTEL in sys.modules:
+        found.update(_trace())
     return json.dumps(found) if found else None
 
 
+def _trace() -> dict[str, str]:
+    from opentelemetry import context, propagate
+
+    carrier: dict[str, str] = {}
+    if context.get_current():  # empty without an active trace, which is usual
+        propagate.inject(carrier)
+    return headers.valid(carrier)
+
+
 @contextmanager
-def restore(carried: str | None) -> Iterator[None]:
-    """Run a handler in the context of its job."""
+def restore(carried: str | None, *, is_traced: bool = False) -> Iterator[None]:
+    """Run a handler in the context of its job. With ``is_traced``, the attempt has a span, which is the context."""
     found = foreign_json.read(carried) if carried else None
     if not isinstance(found, dict):
         yield  # no context, or one that another program wrote
@@ -52,7 +58,9 @@ def restore(carried: str | None) -> Iterator[None]:
         surroundings.enter_context(origin.of_job(found))
         if isinstance(found.get("language"), str):
             surroundings.enter_context(translation.override(found["language"]))
-        if otel is not None:
-            token = otel.attach(propagate.extract({key: str(value) for key, value in found.items()}))
-            surroundings.callback(otel.detach, token)
+        if _OTEL in sys.modules and not is_traced:
+            from opentelemetry import context, propagate
+
+            token = context.attach(propagate.extract(headers.valid(found)))
+            surroundings.callback(context.detach, token)
         yield

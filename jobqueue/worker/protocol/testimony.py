@@ -46,10 +46,10 @@ _LONGEST_FINGERPRINT = 64
 _NEWEST_VERSION = (1 << 31) - 1
 
 
-def ready(content: Any) -> bool:
-    """Return whether signals have receivers in an executor."""
+def ready(content: Any) -> tuple[bool, bool]:
+    """Return whether signals have receivers in an executor, and whether it traces jobs."""
     try:
-        return bool(content["listening"])
+        return bool(content["listening"]), bool(content.get("tracing"))
     except _MISSHAPEN as error:
         raise BadMessage("an invalid greeting") from error
 
