@@ -70,7 +70,8 @@ def slug_of(name: str) -> str:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")
     if slug == name and len(slug) <= _LONGEST_SLUG and not slug.isdigit():
         return slug
-    return f"{slug[: _LONGEST_SLUG - 9]}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}".lstrip("-")
+    unique = sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{slug[: _LONGEST_SLUG - 9] or 'schedule'}-{unique}"
 
 
 def monitor_in(context: str | None) -> tuple[str, dict[str, Any]] | None:

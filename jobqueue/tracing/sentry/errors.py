@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from typing import Any
-from weakref import WeakSet
 
 import sentry_sdk
 from sentry_sdk.scope import should_send_default_pii
@@ -17,7 +16,7 @@ _MECHANISM = {"type": "jobqueue", "handled": False}
 _LEFT_OUT = "(the message quotes values)"
 _LONGEST_MESSAGE = 4_000
 #: The scopes whose log records are looked at already. A process can start several workers.
-_adopting: WeakSet[Any] = WeakSet()
+_adopting: list[Any] = []
 
 
 def describe(scope: Any, assignment: Assignment) -> None:
@@ -60,8 +59,8 @@ def adopt_log_records() -> None:
     have the same template, so Sentry would group them as one issue.
     """
     scope = sentry_sdk.get_global_scope()
-    if scope not in _adopting:
-        _adopting.add(scope)
+    if not any(one is scope for one in _adopting):
+        _adopting.append(scope)
         scope.add_event_processor(_adopt)
 
 

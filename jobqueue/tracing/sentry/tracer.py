@@ -36,7 +36,12 @@ class Sentry:
         return PublishSpan(drafts)
 
     def process(self, assignment: Assignment, headers: Mapping[str, str]) -> ProcessSpan:
-        return ProcessSpan(assignment, headers)
+        try:
+            return ProcessSpan(assignment, headers)
+        except Exception:
+            if not headers:
+                raise
+            return ProcessSpan(assignment, {})  # the SDK fails for some headers, such as an infinite sample rate
 
     def flush(self, seconds: float) -> None:
         sentry_sdk.flush(timeout=seconds)

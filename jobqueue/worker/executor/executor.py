@@ -89,8 +89,8 @@ class Executor:
         sys.setswitchinterval(SWITCH_INTERVAL)
         with self._its_turn():
             signals.executor_started.send_robust(sender=None, pid=os.getpid())
-        ready = {"listening": announce.is_anybody_listening(), "tracing": bool(tracing.in_use())}
-        self._outgoing.say(Word.READY, {"pid": os.getpid(), **ready})
+        signaled, traced = announce.is_anybody_listening(), bool(tracing.in_use())
+        self._outgoing.say(Word.READY, {"pid": os.getpid(), "listening": signaled, "tracing": traced})
         inbox = wire.Inbox()
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
