@@ -30,9 +30,9 @@ async def traced_wait(number: int = 0) -> int:
 
 
 @job(max_retries=2, retry=Fixed(0))
-def traced_failure(customer: str, password: str) -> None:
+def traced_failure(customer: str, word: str) -> None:
     whole = {"customer": customer}
-    raise ValueError(f"no way with password={password} for {len(whole)}")
+    raise ValueError(f"no way with password={word} for {len(whole)}")
 
 
 @job

@@ -58,7 +58,7 @@ def test_a_slot_checks_in_as_its_job_begins_and_ends(clocked, clock, sentry):
 
 
 def test_the_attempts_of_a_slot_share_a_check_in(clocked, clock, sentry):
-    schedule(clock, "hopeless", "every 2h", traced_failure, {"customer": "a", "password": "b"})
+    schedule(clock, "hopeless", "every 2h", traced_failure, {"customer": "a", "word": "b"})
     clock.advance(timedelta(hours=3))
     fire_due(clocked)
     attempt_all(clocked)

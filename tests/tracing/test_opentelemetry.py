@@ -67,7 +67,7 @@ def test_a_follow_up_job_continues_the_trace_of_its_parent(queue, spans):
 
 
 def test_an_error_is_recorded_without_the_payload(queue, spans):
-    traced_failure.enqueue(customer="ada lovelace", password="hunter22")
+    traced_failure.enqueue(customer="ada lovelace", word="hunter22")
     attempt_all(queue)
     attempt_all(queue)
     first, last = spans.named("process default")
@@ -150,7 +150,7 @@ def test_the_context_of_a_job_keeps_its_other_values_and_its_bounds(queue, spans
 
 def test_the_metrics_count_and_measure(queue, meter):
     traced_work.enqueue()
-    traced_failure.enqueue(customer="a", password="b")
+    traced_failure.enqueue(customer="a", word="b")
     attempt_all(queue)
     [sent] = meter("messaging.client.sent.messages")
     assert (sent.value, dict(sent.attributes)) == (

@@ -63,7 +63,7 @@ def test_a_follow_up_job_continues_the_trace(queue, sentry):
 
 
 def test_only_the_last_attempt_is_an_issue_and_it_has_no_payload(queue, sentry):
-    receipt = traced_failure.enqueue(customer="ada lovelace", password="hunter22")
+    receipt = traced_failure.enqueue(customer="ada lovelace", word="hunter22")
     attempt_all(queue)
     assert sentry.events == []
     attempt_all(queue)
@@ -90,7 +90,7 @@ def test_only_the_last_attempt_is_an_issue_and_it_has_no_payload(queue, sentry):
 
 def test_with_send_default_pii_the_variables_of_frames_are_sent(queue, sentry):
     sentry_sdk.get_client().options["send_default_pii"] = True
-    traced_failure.using(max_retries=1).enqueue(customer="ada lovelace", password="hunter22")
+    traced_failure.using(max_retries=1).enqueue(customer="ada lovelace", word="hunter22")
     attempt_all(queue)
     [event] = sentry.events
     assert "ada lovelace" in event["exception"]["values"][0]["stacktrace"]["frames"][-1]["vars"]["customer"]
@@ -185,7 +185,7 @@ def test_an_sdk_that_raises_fails_neither_an_enqueue_nor_a_job(queue, sentry, sp
 def test_an_sdk_that_raises_while_an_error_is_reported_leaves_no_scope_open(queue, sentry, mistakes, monkeypatch):
     before = sentry_sdk.get_isolation_scope()
     monkeypatch.setattr(sentry_sdk, "capture_event", broken)
-    traced_failure.using(max_retries=1).enqueue(customer="a", password="b")
+    traced_failure.using(max_retries=1).enqueue(customer="a", word="b")
     [(_, outcome)] = attempt_all(queue)
     assert outcome.settlement.end_reason == "attempts used up"
     assert sentry_sdk.get_isolation_scope() is before
