@@ -97,7 +97,7 @@ def test_an_import_path_comes_from_the_settings_alone():
     users = {"backends/__init__.py", "contrib/django_tasks/discovery.py", "contrib/email/courier.py"}
     users |= {"observe/access.py", "testing/contract/suite.py", "worker/settings_in_test.py"}
     # These load modules of this package, by constant names.
-    users |= {"api/watch.py", "backends/sqlite/__init__.py"}
+    users |= {"api/watch.py", "backends/sqlite/__init__.py", "tracing/tracer.py", "tracing/surroundings.py"}
 
     def loads(name):
         return {"import_module", "import_string"} & {module.rpartition(".")[2] for module in IMPORTS[name]}

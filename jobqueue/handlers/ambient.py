@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -14,10 +13,7 @@ from django.utils import translation
 
 from jobqueue import foreign_json
 from jobqueue.handlers import origin
-from jobqueue.tracing import headers
-
-#: Without this module nobody traces anything, and it isn't imported here.
-_OTEL = "opentelemetry.context"
+from jobqueue.tracing.surroundings import continued, headers_of_caller
 
 #: The key under which a debounced job keeps how long it may be moved, in seconds.
 MAX_WAIT = "max_wait"
@@ -33,18 +29,8 @@ def capture(max_wait: timedelta | None = None) -> str | None:
         found[MAX_WAIT] = max_wait.total_seconds()
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
-    if _OTEL in sys.modules:
-        found.update(_trace())
+    found.update(headers_of_caller())
     return json.dumps(found) if found else None
-
-
-def _trace() -> dict[str, str]:
-    from opentelemetry import context, propagate
-
-    carrier: dict[str, str] = {}
-    if context.get_current():  # empty without an active trace, which is usual
-        propagate.inject(carrier)
-    return headers.valid(carrier)
 
 
 @contextmanager
@@ -58,9 +44,6 @@ def restore(carried: str | None, *, is_traced: bool = False) -> Iterator[None]:
         surroundings.enter_context(origin.of_job(found))
         if isinstance(found.get("language"), str):
             surroundings.enter_context(translation.override(found["language"]))
-        if _OTEL in sys.modules and not is_traced:
-            from opentelemetry import context, propagate
-
-            token = context.attach(propagate.extract(headers.valid(found)))
-            surroundings.callback(context.detach, token)
+        if not is_traced:
+            surroundings.enter_context(continued(found))
         yield

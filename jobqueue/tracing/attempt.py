@@ -24,20 +24,35 @@ _OUTCOMES = {
 class AttemptTrace:
     """The trace of one attempt, in all tracers in use."""
 
-    __slots__ = ("_begun", "_has_ended", "is_current")
+    __slots__ = ("_begun", "_context", "_has_ended", "is_current")
 
-    def __init__(self, begun: Sequence[Process]) -> None:
+    def __init__(self, begun: Sequence[Process], context: str | None) -> None:
         self._begun = begun
+        self._context = context
         self._has_ended = False
         #: Whether the handler runs in the context of a span of OpenTelemetry.
         self.is_current = any(one.is_current for one in begun)
 
-    def end(self, settlement: Settlement | None, error: BaseException | None = None) -> None:
-        """End the trace with the attempt's outcome. Only the first call counts."""
-        if not self._has_ended:
-            self._has_ended = True
-            for one in reversed(self._begun):
-                harmless(partial(one.end, settlement, error))
+    def end(self, settlement: Settlement | None, error: BaseException | None = None) -> Settlement | None:
+        """End the trace with the attempt's outcome. Only the first call counts.
+
+        Return the settlement. That of a retry leads the next attempt to this one.
+        """
+        if self._has_ended:
+            return settlement
+        self._has_ended = True
+        for one in reversed(self._begun):
+            harmless(partial(one.end, settlement, error))
+        if settlement is None or settlement.move is not Move.RETRY:
+            return settlement
+        return settlement._replace(context=harmless(self._next_context))
+
+    def _next_context(self) -> str | None:
+        found = headers.joined(one.link for one in self._begun)
+        if not found or len(self._context or "") > headers.LONGEST_CONTEXT:
+            return None
+        made = headers.within(self._context, found)
+        return None if made == self._context or made is None or len(made) > headers.LONGEST_CONTEXT else made
 
     def settled(self, seconds: float) -> None:
         """Record that the outcome was stored, so many seconds after the attempt's end."""
@@ -52,7 +67,7 @@ def begin(assignment: Assignment) -> AttemptTrace | None:
         return None
     found = harmless(lambda: headers.of_context(assignment.context)) or {}
     begun = (harmless(partial(tracer.process, assignment, found)) for tracer in tracers)
-    return AttemptTrace([one for one in begun if one is not None])
+    return AttemptTrace([one for one in begun if one is not None], assignment.context)
 
 
 def outcome_of(settlement: Settlement | None) -> str:

@@ -11,6 +11,10 @@ from jobqueue import foreign_json
 #: The most characters of one header, as for ``baggage`` in HTTP.
 LONGEST = 8_192
 _VALID = re.compile(rf"[ -~]{{1,{LONGEST}}}")
+#: The most characters of a context that is stored again with a retry.
+LONGEST_CONTEXT = 32_768
+#: The key of the last attempt's span, to which the next attempt has a link.
+LAST_ATTEMPT = "last_attempt"
 _BAGGAGE = "baggage"
 _OF_SENTRY = "sentry-"
 

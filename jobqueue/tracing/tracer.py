@@ -6,10 +6,12 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from importlib import import_module
 from typing import Protocol, TypeVar
 
 from jobqueue.records import Assignment, Draft, DraftReceipt, Settlement
+from jobqueue.records.schedule import ScheduleRecord
 
 R = TypeVar("R")
 
@@ -40,6 +42,8 @@ class Process(Protocol):
     """The trace of one attempt, in one library. ``is_current`` says whether it set OpenTelemetry's context."""
 
     is_current: bool
+    #: What the next attempt gets to know of this one, among the headers.
+    link: Mapping[str, str]
 
     def end(self, settlement: Settlement | None, error: BaseException | None) -> None:
         """End the trace with the outcome. Without a settlement, the claim was lost."""
@@ -67,6 +71,10 @@ class Tracer(Protocol):
 
     def process(self, assignment: Assignment, headers: Mapping[str, str]) -> Process:
         """Begin the trace of an attempt, which continues the trace of ``headers``."""
+        ...
+
+    def of_slot(self, schedule: ScheduleRecord, longest: timedelta) -> Mapping[str, object]:
+        """Return what the jobs of a schedule need in their context."""
         ...
 
     def flush(self, seconds: float) -> None:

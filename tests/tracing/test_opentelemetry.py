@@ -82,6 +82,35 @@ def test_an_error_is_recorded_without_the_payload(queue, spans):
         assert "ada" not in one.to_json()
 
 
+@ON_BOTH
+def test_each_attempt_has_a_link_to_the_one_before(queue, spans):
+    traced_verdict.using(max_retries=3).enqueue(which="retry")
+    for _ in range(3):
+        attempt_all(queue)
+    first, second, third = spans.named("process default")
+    assert [len(one.links) for one in (first, second, third)] == [0, 1, 1]
+    assert second.links[0].context.span_id == first.context.span_id
+    assert third.links[0].context.span_id == second.context.span_id
+    create = spans.one("create default").context
+    assert {one.parent.span_id for one in (first, second, third)} == {create.span_id}
+    assert (
+        Job.objects.using(queue.alias).get().context["last_attempt"].split("-")[2] == f"{second.context.span_id:016x}"
+    )
+
+
+@pytest.mark.parametrize("context", [None, "{}", {"last_attempt": 7}, {"last_attempt": "00-x"}, {"long": "x" * 40_000}])
+def test_a_job_that_others_stored_is_linked_if_its_context_can_be_kept(queue, spans, context):
+    receipt = traced_verdict.enqueue(which="retry")
+    Job.objects.filter(id=receipt.id).update(context=context)
+    attempt_all(queue)
+    stored = Job.objects.get(id=receipt.id).context
+    attempt_all(queue)
+    first, second = spans.named("process default")
+    is_kept = context is None or (isinstance(context, dict) and "long" not in context)
+    assert [one.context.span_id for one in second.links] == ([first.context.span_id] if is_kept else [])
+    assert is_kept or stored == context
+
+
 @pytest.mark.parametrize(
     ("which", "outcome"),
     [("retry", "retried"), ("snooze", "snoozed"), ("discard", "dead-lettered"), ("cancel", "cancelled")],

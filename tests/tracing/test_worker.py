@@ -57,7 +57,7 @@ def sentry_server():
     items = []
 
     class Relay(BaseHTTPRequestHandler):
-        def do_POST(self):  # noqa: N802 - the name is the library's
+        def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
@@ -80,9 +80,7 @@ def sentry_server():
         thread.join()
 
 
-def test_sentry_gets_the_trace_of_a_worker_without_configuration(
-    start_worker, jobs, sentry, sentry_server, lifecycle
-):
+def test_sentry_gets_the_trace_of_a_worker_without_configuration(start_worker, jobs, sentry, sentry_server, lifecycle):
     with sentry.start("a view"):
         receipt = traced_end_to_end.enqueue()
     hopeless = traced_end_to_end.using(max_retries=1).enqueue()

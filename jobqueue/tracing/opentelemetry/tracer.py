@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import lru_cache
 
 from opentelemetry import context as otel
 from opentelemetry import metrics, propagate, trace
-from opentelemetry.trace import ProxyTracerProvider, Span, SpanKind, Status, StatusCode, TracerProvider
+from opentelemetry.trace import Link, ProxyTracerProvider, Span, SpanKind, Status, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from jobqueue.clock import SYSTEM
 from jobqueue.records import Assignment, Draft, DraftReceipt, Failure, Settlement
+from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.tracing.attempt import is_failed, outcome_of
+from jobqueue.tracing.headers import LAST_ATTEMPT
 from jobqueue.tracing.opentelemetry import names
 from jobqueue.tracing.opentelemetry.instruments import instruments
 from jobqueue.version import __version__
 
 _NANOSECONDS = 1_000_000_000
+#: Links are stored in this form, whichever propagators the application uses.
+_W3C, _TRACEPARENT = TraceContextTextMapPropagator(), "traceparent"
 
 
 class OpenTelemetry:
@@ -34,6 +40,9 @@ class OpenTelemetry:
 
     def process(self, assignment: Assignment, headers: Mapping[str, str]) -> ProcessSpan:
         return ProcessSpan(assignment, headers)
+
+    def of_slot(self, schedule: ScheduleRecord, longest: timedelta) -> Mapping[str, object]:
+        return {}
 
     def flush(self, seconds: float) -> None:
         for provider in (trace.get_tracer_provider(), metrics.get_meter_provider()):
@@ -103,8 +112,15 @@ class ProcessSpan:
         }
         parent = propagate.extract(headers, context=otel.Context())
         self._span = _tracer().start_span(
-            f"process {assignment.queue}", context=parent, kind=SpanKind.CONSUMER, attributes=attributes
+            f"process {assignment.queue}",
+            context=parent,
+            kind=SpanKind.CONSUMER,
+            attributes=attributes,
+            links=_links(headers),
         )
+        carrier: dict[str, str] = {}
+        _W3C.inject(carrier, trace.set_span_in_context(self._span))
+        self.link = {LAST_ATTEMPT: carrier[_TRACEPARENT]} if _TRACEPARENT in carrier else {}
         self._context = trace.set_span_in_context(self._span, parent)
         self._token = otel.attach(self._context)
         instruments().consumed.add(1, names.of_operation("process", assignment.queue))
@@ -132,6 +148,13 @@ class ProcessSpan:
         )
         span.end(ended)
         instruments().operation.record(seconds, attributes)
+
+
+def _links(headers: Mapping[str, str]) -> list[Link]:
+    """Return a link to the span of the last attempt, if that was traced."""
+    found = _W3C.extract({_TRACEPARENT: headers.get(LAST_ATTEMPT, "")}, otel.Context())
+    last = trace.get_current_span(found).get_span_context()
+    return [Link(last)] if last.is_valid else []
 
 
 def _record(span: Span, failure: Failure) -> None:

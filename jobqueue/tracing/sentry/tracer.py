@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from types import MappingProxyType
 
 import sentry_sdk
 
 from jobqueue.clock import SYSTEM
 from jobqueue.records import Assignment, Draft, DraftReceipt, Settlement
+from jobqueue.records.schedule import ScheduleRecord
 from jobqueue.tracing.attempt import is_failed, is_given_up, outcome_of
 from jobqueue.tracing.sentry import check_ins, errors
 from jobqueue.tracing.sentry.spans import begin_process, begin_publish
@@ -42,6 +44,10 @@ class Sentry:
             if not headers:
                 raise
             return ProcessSpan(assignment, {})  # the SDK fails for some headers, such as an infinite sample rate
+
+    def of_slot(self, schedule: ScheduleRecord, longest: timedelta) -> Mapping[str, object]:
+        monitor = check_ins.monitor_of(schedule, longest)
+        return {} if monitor is None else {check_ins.KEY: monitor}
 
     def flush(self, seconds: float) -> None:
         sentry_sdk.flush(timeout=seconds)
@@ -77,6 +83,7 @@ class ProcessSpan:
     """The span of an attempt, in a scope of its own, with the error if the job is given up."""
 
     is_current = False
+    link: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, assignment: Assignment, headers: Mapping[str, str]) -> None:
         self._job = assignment

@@ -161,9 +161,9 @@ def _begin_trace(running: Running) -> None:
 
 
 def _traced(running: Running, outcome: Outcome, error: BaseException | None = None) -> Outcome:
-    if running.trace is not None:
-        running.trace.end(outcome.settlement, error)
-    return outcome
+    if running.trace is None:
+        return outcome
+    return outcome._replace(settlement=running.trace.end(outcome.settlement, error))
 
 
 def failed(running: Running, error: BaseException) -> Outcome:

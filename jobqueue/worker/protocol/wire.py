@@ -139,7 +139,8 @@ def settlement_row(one: Settlement) -> Row:
     }
     children = [_draft_values(child) for child in one.children]
     decided = [one.result, one.move, in_seconds(one.delay), one.end_reason]
-    return [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
+    row = [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
+    return row if one.context is None else [*row, one.context]
 
 
 def size_of(one: Settlement) -> int:
