@@ -2,7 +2,8 @@
 
 Nothing here imports a tracing library before the application does. ``tracer`` finds the libraries in use,
 ``publication`` traces calls that store jobs, ``attempt`` traces attempts, ``surroundings`` carries a trace that others
-began, and ``slot`` prepares what Sentry needs for the jobs of schedules. An error of a tracing library is logged once, and harms neither a job nor its caller.
+began, and ``slot`` prepares what Sentry needs for the jobs of schedules. An error of a tracing library is logged once,
+and harms neither a job nor its caller.
 """
 
 from __future__ import annotations
