@@ -28,6 +28,10 @@ assert not [name for name in sys.modules if name.startswith(("jobqueue.tracing.o
 
 
 def test_a_project_that_traces_nothing_loads_no_library():
-    environment = {"DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT), "JOBQUEUE_TEST_POSTGRES": "none"}
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "PYTHONPATH": str(ROOT),
+        "JOBQUEUE_TEST_POSTGRES": "none",
+    }
     ended = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
