@@ -11,7 +11,7 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from jobqueue import backends, conf
+from jobqueue import backends, conf, tracing
 from jobqueue.api import capacity, watch
 from jobqueue.api.receipts import Receipt
 from jobqueue.backends.base import Backend
@@ -48,7 +48,7 @@ def _admit_fitting(backend: Backend, drafts: Sequence[Draft]) -> list[Receipt]:
 
 def _store(backend: Backend, drafts: Sequence[Draft]) -> list[Receipt]:
     began = SYSTEM.monotonic()
-    receipts = backend.enqueue(drafts)
+    receipts = tracing.publish(drafts, backend.enqueue)
     created = [draft for draft, receipt in zip(drafts, receipts, strict=True) if receipt.created]
     if created:
         backend.on_commit(lambda: _announce(backend, created, began))

@@ -13,14 +13,7 @@ from django.utils import translation
 
 from jobqueue import foreign_json
 from jobqueue.handlers import origin
-
-try:
-    from opentelemetry import context as otel
-    from opentelemetry import propagate
-except ImportError:  # an extra; without it there is no tracing
-    otel = propagate = None  # type: ignore[assignment]
-_CAN_TRACE = otel is not None
-
+from jobqueue.tracing.surroundings import continued, headers_of_caller
 
 #: The key under which a debounced job keeps how long it may be moved, in seconds.
 MAX_WAIT = "max_wait"
@@ -36,14 +29,13 @@ def capture(max_wait: timedelta | None = None) -> str | None:
         found[MAX_WAIT] = max_wait.total_seconds()
     if settings.USE_I18N and (language := translation.get_language()) not in (None, settings.LANGUAGE_CODE):
         found["language"] = language
-    if _CAN_TRACE and otel.get_current():  # empty without an active trace, which is usual
-        propagate.inject(found)
+    found.update(headers_of_caller())
     return json.dumps(found) if found else None
 
 
 @contextmanager
-def restore(carried: str | None) -> Iterator[None]:
-    """Run a handler in the context of its job."""
+def restore(carried: str | None, *, is_traced: bool = False) -> Iterator[None]:
+    """Run a handler in the context of its job. With ``is_traced``, the attempt has a span, which is the context."""
     found = foreign_json.read(carried) if carried else None
     if not isinstance(found, dict):
         yield  # no context, or one that another program wrote
@@ -52,7 +44,6 @@ def restore(carried: str | None) -> Iterator[None]:
         surroundings.enter_context(origin.of_job(found))
         if isinstance(found.get("language"), str):
             surroundings.enter_context(translation.override(found["language"]))
-        if otel is not None:
-            token = otel.attach(propagate.extract({key: str(value) for key, value in found.items()}))
-            surroundings.callback(otel.detach, token)
+        if not is_traced:
+            surroundings.enter_context(continued(found))
         yield

@@ -86,6 +86,8 @@ class Assignment(NamedTuple):
     workspace: str | None
     parent_id: str | None
     context: str | None
+    #: When the job was due, in seconds since 1970. Only executors that trace jobs get it.
+    due_at: float | None = None
 
     @property
     def claim(self) -> tuple[str, int]:

@@ -75,6 +75,7 @@ class Settlement(NamedTuple):
 
     ``delay`` moves a job that goes back to its queue; without it the job keeps its place. ``failure`` becomes a row of
     history, ``children`` become jobs with the completion, and ``progress`` is the attempt's last report as JSON text.
+    ``context`` replaces the job's context for its next attempt, as JSON text.
     Made by the constructors in ``policy.settling``.
     """
 
@@ -88,6 +89,7 @@ class Settlement(NamedTuple):
     failure: Failure | None = None
     children: tuple[Draft, ...] = ()
     progress: str | None = None
+    context: str | None = None
 
     @property
     def claim(self) -> tuple[str, int]:

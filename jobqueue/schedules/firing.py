@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from jobqueue import tracing
 from jobqueue.backends.base import Backend
 from jobqueue.errors import InvalidOption, JobQueueError, PayloadInvalid, PayloadTooNew
 from jobqueue.handlers.limits import with_keys
@@ -127,6 +128,9 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
         tenant=options.tenant,
         workspace=options.workspace,
     )
+    if slot is not None and tracing.in_use():
+        longest = (draft.timeout or kind.timeout) * draft.max_retries
+        draft = replace(draft, context=tracing.context_of_slot(schedule, longest))
     return _with_keys(schedule, kind, draft)
 
 

@@ -22,6 +22,7 @@ from jobqueue.policy.settling import completed
 from jobqueue.records import Assignment, Claim, Cycle, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.testing import VirtualClock
+from jobqueue.testing.clock import NOON
 from jobqueue.worker.executor import slots
 from jobqueue.worker.executor.attempt import Running, settle_failure
 from jobqueue.worker.executor.outgoing import Outgoing
@@ -92,12 +93,14 @@ SETTLEMENTS = st.builds(
     move=st.just(Move.COMPLETE),
     failure=st.none(),
     children=st.lists(DRAFTS_OR_KEYED, max_size=2).map(tuple),
+    context=st.none(),
 ) | st.builds(
     Settlement,
     **ENDS,
     move=st.sampled_from([Move.RETRY, Move.SNOOZE, Move.RELEASE, Move.BURY, Move.CANCEL]),
     failure=FAILURES,
     children=st.just(()),
+    context=maybe(st.dictionaries(TEXT, JSON, max_size=2).map(spelled)),
 )
 
 
@@ -203,6 +206,25 @@ def test_no_outcome_comes_twice():
         next(said)
 
 
+@pytest.mark.parametrize(
+    ("context", "kept"),
+    [
+        ('{"last_attempt": "00-a"}', True),
+        (None, False),
+        (7, False),
+        ("[1]", False),
+        ("{", False),
+        ('{"a": "\\u0000"}', False),
+        ('{"a": "\\ud800"}', False),
+        ('{"a": "' + "x" * 40_000 + '"}', False),
+    ],
+)
+def test_a_context_that_cannot_be_stored_is_left_out_alone(context, kept):
+    settlement = Settlement("job-1", 4, "me", Move.RETRY, failure=Failure.of(Ending.FAILED), context=context)
+    said = judged_outcome(wire.settlement_row(settlement))
+    assert said == settlement._replace(context=context if kept else None)
+
+
 def test_a_plain_completion_is_short():
     assert wire.settlement_row(completed(claim_of(), "7")) == ["completed", "job-1", 4, "7"]
 
@@ -210,7 +232,10 @@ def test_a_plain_completion_is_short():
 def test_an_executor_gets_of_a_claim_what_it_needs_and_no_more():
     claim = claim_of(tenant="acme", parent_id="job-0", context='{"language": "de"}', crash_count=2)
     [(_, rows)] = received([pack(Word.ASSIGN, [wire.assignment_row(claim)])], [3, 5])
-    assert wire.assignments(rows) == [Assignment(*(getattr(claim, name) for name in Assignment._fields))]
+    assert wire.assignments(rows) == [Assignment(*(getattr(claim, name) for name in Assignment._fields[:-1]))]
+    claim = claim._replace(scheduled_at=NOON)
+    [(_, rows)] = received([pack(Word.ASSIGN, [wire.traced_assignment_row(claim)])])
+    assert wire.assignments(rows)[0].due_at == claim.scheduled_at.timestamp()
 
 
 # The outgoing
@@ -520,7 +545,7 @@ def test_a_woken_worker_looks_at_once_and_twice_more(monkeypatch):
         stopping=False,
         request=None,
         options=WorkerOptions(poll_interval=1.0),
-        executors=SimpleNamespace(free=1),
+        executors=SimpleNamespace(free=1, tell_settled=lambda _stored: None),
         claims=SimpleNamespace(finished=[], again=NEVER, offer=lambda _now: [], stored=lambda _offered: None),
         database=SimpleNamespace(is_out=lambda _now: False, ask=look),
         events=SimpleNamespace(is_heard=False),

@@ -30,6 +30,7 @@ _BEGAN = frozenset({JobStatus.IN_PROGRESS.value, JobStatus.COMPLETED.value})
 #: An action is logged after it is done. If a worker begins the job before that, the action still comes first.
 _LOGGED_WITHIN = timedelta(seconds=1)
 _TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_SENTRY_TRACE = re.compile("([0-9a-f]{32})-[0-9a-f]{16}(?:-[01])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +124,17 @@ def _origin(job: Job, about: Mapping[str, Any], links: Links) -> Iterator[Fact]:
     for name, label in labels.items():
         if value := _fact(about.get(name)):
             yield Fact(label, value, is_name=name == "request_id")
-    if trace := _fact(about.get("traceparent")):
+    if trace := _fact(about.get("traceparent") or about.get("sentry-trace")):
         yield Fact(gettext("trace"), trace_of(about) or trace, is_name=True)
 
 
 def trace_of(about: Mapping[str, Any]) -> str:
     """Return the id of the trace that a context belongs to, or an empty string."""
-    given = about.get("traceparent")
-    found = _TRACE.fullmatch(given) if isinstance(given, str) else None
-    return found[1] if found else ""
+    for pattern, name in ((_TRACE, "traceparent"), (_SENTRY_TRACE, "sentry-trace")):
+        given = about.get(name)
+        if isinstance(given, str) and (found := pattern.fullmatch(given)):
+            return found[1]
+    return ""
 
 
 def _fact(value: Any) -> str:

@@ -78,6 +78,7 @@ class MemorySettlements:
             attempts=row.attempts - rule.refunds,
             crash_count=row.crash_count + (offer.move is Move.QUARANTINE),
             progress=row.progress if offer.progress is None else json.loads(offer.progress),
+            context=row.context if offer.context is None else json.loads(offer.context),
             completed_by=row.lease_owner if rule.target is JobStatus.COMPLETED else row.completed_by,
             lease_owner=None,
             lease_until=None,

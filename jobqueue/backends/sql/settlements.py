@@ -45,6 +45,10 @@ class Settlements(ABC):
         for one in ordered:
             if one.progress is not None and one.claim in accepted:
                 self._store_progress(one.id, one.fence, one.progress)
+            if one.context is not None and one.claim in accepted:  # only of traced attempts
+                self._session.rows(Job).filter(pk=one.id, fence=one.fence).update(
+                    context=foreign_json.read(one.context)
+                )
         completed = [one for one in ordered if one.move is Move.COMPLETE and one.claim in accepted]
         children = [child for one in completed for child in one.children]
         return Settled(refused(settlements, accepted), self._follow(children))

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobqueue import durations
 from jobqueue.policy.nearest import did_you_mean
-from jobqueue.policy.queue_options import Mistake
+from jobqueue.records.mistake import Mistake
 
 #: The levels of a rule. Notices are shown, but alert nobody. What is off isn't even looked for.
 LEVELS = ("off", "notice", "warning", "error")

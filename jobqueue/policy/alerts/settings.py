@@ -13,7 +13,7 @@ from jobqueue import durations
 from jobqueue.policy.alerts import rules
 from jobqueue.policy.alerts.rules import Rule, RuleBook, shown
 from jobqueue.policy.nearest import did_you_mean
-from jobqueue.policy.queue_options import Mistake
+from jobqueue.records.mistake import Mistake
 
 PLACE = "JOBQUEUE['ALERTS']"
 _KEYS = ("every", "rules", "channels", "remind", "resolve_after", "site", "keep")

@@ -93,6 +93,15 @@ class Cron:
         return _NAMED.get(given.lower(), given)
 
     @property
+    def five_fields(self) -> str | None:
+        """Return the line as any cron reads it, or ``None`` if it needs more than that: seconds, ``L`` or ``#``."""
+        parts = self._line.upper().split()
+        has_seconds = len(parts) == 6 and not parts[0].isdigit()
+        if has_seconds or re.search("[LW]", parts[-3]) or re.search("#|[0-9]L", parts[-1]):
+            return None
+        return " ".join(parts[-5:])
+
+    @property
     def text(self) -> str:
         """Return the line with single spaces."""
         return " ".join(self.expr.split())

@@ -61,6 +61,16 @@ class SettleContract(Contract):
         assert (cycle.refused, len(cycle.claims)) == ((), 1)
         assert {job(backend, claim.id).status for claim in first} == {JobStatus.COMPLETED}
 
+    def test_a_settlement_can_replace_the_context_for_the_next_attempt(self, backend: Backend) -> None:
+        put_all(backend, draft(context='{"language": "de"}'), draft(context='{"language": "fr"}'))
+        first, second = take(backend)
+        given = failing(first)._replace(context='{"language": "de", "last_attempt": "00-ü"}')
+        backend.cycle("me", [given, failing(second)])
+        assert job(backend, first.id).context == {"language": "de", "last_attempt": "00-ü"}
+        assert job(backend, second.id).context == {"language": "fr"}
+        assert [one.claim for one in backend.cycle("me", [given._replace(context="{}")]).refused] == [given.claim]
+        assert job(backend, first.id).context == {"language": "de", "last_attempt": "00-ü"}
+
     @pytest.mark.parametrize(
         ("decision", "status", "attempts", "crashes", "due"),
         [

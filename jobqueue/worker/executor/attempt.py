@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db import InterfaceError, InternalError, OperationalError
 from django.db.transaction import TransactionManagementError
 
-from jobqueue import backends
+from jobqueue import backends, tracing
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import (
     Cancel,
@@ -88,7 +88,10 @@ class Outcome(NamedTuple):
 class Running:
     """A running attempt, which serves the requests of its context."""
 
-    __slots__ = ("_report", "assignment", "began", "children", "generation", "is_at_work", "kind", "reason", "reported")
+    __slots__ = (
+        *("_report", "assignment", "began", "children", "generation", "is_at_work", "kind", "reason", "reported"),
+        "trace",
+    )
 
     def __init__(self, assignment: Assignment, report: Callable[[Assignment, str], None]) -> None:
         self.assignment = assignment
@@ -101,6 +104,8 @@ class Running:
         self.reason: StopReason | None = None
         #: The last progress report. Reports arrive after outcomes, and are refused once the job has ended.
         self.reported: str | None = None
+        #: Its trace, in a process that traces jobs.
+        self.trace: tracing.AttemptTrace | None = None
         self._report = report
 
     def report(self, text: str) -> None:
@@ -116,7 +121,7 @@ class Running:
         tenant = draft.tenant or own.tenant
         inherited = own.workspace if tenant == own.tenant else None  # workspaces belong to a tenant
         draft = replace(draft, parent_id=own.id, tenant=tenant, workspace=draft.workspace or inherited)
-        draft = with_keys(registry.get(draft.type), draft)
+        draft = tracing.follow_up(with_keys(registry.get(draft.type), draft))
         self.children = (*self.children, draft)
         return draft
 
@@ -133,23 +138,43 @@ class Running:
 def perform(running: Running) -> Outcome:
     """Run a handler to its end, and return the outcome."""
     try:
-        return run(running)
+        _begin_trace(running)
+        return _traced(running, run(running))
     except BaseException as error:  # SystemExit ends this attempt, not the worker
-        return settle_failure(running, error)
+        return failed(running, error)
 
 
 async def perform_async(running: Running) -> Outcome:
     """Run a coroutine handler to its end, and return the outcome."""
     try:
-        return await run_async(running)
+        _begin_trace(running)
+        return _traced(running, await run_async(running))
     except BaseException as error:
-        return settle_failure(running, error)
+        return failed(running, error)
+
+
+def _begin_trace(running: Running) -> None:
+    """Begin the trace of an attempt, if jobs are traced."""
+    running.trace = tracing.begin(running.assignment)
+    if running.trace is not None and running.reason not in (None, StopReason.SHUTDOWN):
+        raise Interrupted(running.reason)  # a tracing library may have caught the interruption
+
+
+def _traced(running: Running, outcome: Outcome, error: BaseException | None = None) -> Outcome:
+    if running.trace is None:
+        return outcome
+    return outcome._replace(settlement=running.trace.end(outcome.settlement, error))
+
+
+def failed(running: Running, error: BaseException) -> Outcome:
+    """End the trace of an attempt that did not succeed, and return its outcome."""
+    return _traced(running, settle_failure(running, error), error)
 
 
 def run(running: Running) -> Outcome:
     """Run a handler, and return the outcome of its completion, or raise the handler's error."""
     kind = running.kind = registry.get(running.assignment.type)
-    with _surroundings(running.assignment.context):
+    with _surroundings(running):
         if kind.atomic:
             return _in_transaction(kind, running)
         running.is_at_work = True
@@ -159,7 +184,7 @@ def run(running: Running) -> Outcome:
 async def run_async(running: Running) -> Outcome:
     """Run a coroutine handler, and return the outcome of its completion, or raise the handler's error."""
     kind = running.kind = registry.get(running.assignment.type)
-    with _surroundings(running.assignment.context):
+    with _surroundings(running):
         running.is_at_work = True
         return Outcome(running.completed(kind, await _awaited(kind, running)))
 
@@ -289,5 +314,6 @@ def _decision(running: Running, error: BaseException, asked: StopReason | None) 
         return decide(replace(policy, delay=Exponential()), attempt, error, rng=_dice)
 
 
-def _surroundings(carried: str | None) -> AbstractContextManager[None]:
-    return ambient.restore(carried) if carried else _USUAL
+def _surroundings(running: Running) -> AbstractContextManager[None]:
+    carried, trace = running.assignment.context, running.trace
+    return ambient.restore(carried, is_traced=trace is not None and trace.is_current) if carried else _USUAL

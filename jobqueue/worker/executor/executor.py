@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jobqueue import backends, signals
+from jobqueue import backends, signals, tracing
 from jobqueue.backends.sqlite import memory as sqlite_memory
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.errors import Interrupted, StopReason
@@ -21,7 +22,7 @@ from jobqueue.handlers.registry import registry
 from jobqueue.observe import announce
 from jobqueue.records import Assignment, ClaimKey, Event, EventKind
 from jobqueue.worker.executor import connections, forks
-from jobqueue.worker.executor.attempt import Outcome, Running, perform, refused, settle_failure
+from jobqueue.worker.executor.attempt import Outcome, Running, failed, perform, refused
 from jobqueue.worker.executor.coroutines import Coroutines
 from jobqueue.worker.executor.outgoing import Outgoing
 from jobqueue.worker.executor.serial_slots import SerialSlots
@@ -36,6 +37,10 @@ SWITCH_INTERVAL = 0.0005
 REPORT_EVERY = 0.1
 #: The exit status of an executor that could not finish a job.
 _BROKEN = 70
+#: The seconds in which traces are sent before an executor ends.
+_LONGEST_FLUSH = 2.0
+#: Traces whose jobs are being settled. The oldest are given up, because a settlement may be refused without a word.
+_MOST_TRACES = 10_000
 
 logger = logging.getLogger("jobqueue")
 
@@ -56,6 +61,8 @@ class Executor:
         self._its_turn = sqlite_memory.turns()
         self._coroutines: Coroutines | None = None
         self._running: dict[ClaimKey, Running] = {}
+        #: The traces of attempts whose outcome isn't stored yet.
+        self._traces: dict[ClaimKey, tracing.AttemptTrace] = {}
         self._threads: dict[ClaimKey, int] = {}
         self._struck: set[ClaimKey] = set()
         self._reports: dict[ClaimKey, str] = {}
@@ -67,6 +74,7 @@ class Executor:
             Word.STOP: self._stop,
             Word.DRAIN: self._drain,
             Word.EVENTS: self._receivers.tell,
+            Word.SETTLED: self._settled,
         }
 
     def _forget(self) -> None:
@@ -81,7 +89,8 @@ class Executor:
         sys.setswitchinterval(SWITCH_INTERVAL)
         with self._its_turn():
             signals.executor_started.send_robust(sender=None, pid=os.getpid())
-        self._outgoing.say(Word.READY, {"pid": os.getpid(), "listening": announce.is_anybody_listening()})
+        signaled, traced = announce.is_anybody_listening(), bool(tracing.in_use())
+        self._outgoing.say(Word.READY, {"pid": os.getpid(), "listening": signaled, "tracing": traced})
         inbox = wire.Inbox()
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
@@ -125,6 +134,7 @@ class Executor:
         if self._coroutines is not None:
             self._coroutines.close()
         connections.give_up_all()
+        tracing.flush(_LONGEST_FLUSH)
 
     # Running
 
@@ -168,7 +178,7 @@ class Executor:
             outcome = self._interruptible(claim, running)
         except Interrupted as error:
             is_struck = True
-            outcome = settle_failure(running, error)
+            outcome = failed(running, error)
         forks.end_copy(running.generation)  # the application's code also runs outside of handlers
         if is_struck or claim in self._struck:
             self._struck.discard(claim)
@@ -199,6 +209,8 @@ class Executor:
 
     def _done(self, running: Running, outcome: Outcome) -> None:
         self._running.pop(running.assignment.claim, None)
+        if running.trace is not None and outcome.settlement is not None and not outcome.stored:
+            self._keep(running.assignment.claim, running.trace)
         if outcome.stored:
             keep = self._outgoing.keep if self._takes_turns else self._outgoing.put
             keep(wire.stored_row(running.assignment.claim, outcome.followed))
@@ -210,6 +222,20 @@ class Executor:
             if size and wire.is_too_long(settlement, size):
                 settlement, size = refused(running, size), 0
             self._outgoing.put(wire.settlement_row(settlement), size)
+
+    # Traces
+
+    def _keep(self, claim: ClaimKey, trace: tracing.AttemptTrace) -> None:
+        """Keep a trace until its outcome is stored."""
+        self._traces[claim] = trace
+        while len(self._traces) > _MOST_TRACES:
+            with contextlib.suppress(StopIteration, RuntimeError, KeyError):  # other threads add and remove some
+                del self._traces[next(iter(self._traces))]
+
+    def _settled(self, rows: Iterable[Sequence[Any]]) -> None:
+        for job_id, fence, seconds in rows:
+            if (trace := self._traces.pop((job_id, fence), None)) is not None:
+                trace.settled(seconds)
 
     # Requests to stop
 

@@ -21,6 +21,7 @@ from jobqueue.handlers.payload import check_stored
 from jobqueue.ids import is_ulid
 from jobqueue.records import Assignment, Claim, ClaimKey, Draft, Ending, Failure, Settlement
 from jobqueue.states import Move
+from jobqueue.tracing.headers import LONGEST_CONTEXT
 from jobqueue.worker.protocol import wire
 from jobqueue.worker.protocol.wire import BadMessage, OutcomeKind
 
@@ -46,10 +47,10 @@ _LONGEST_FINGERPRINT = 64
 _NEWEST_VERSION = (1 << 31) - 1
 
 
-def ready(content: Any) -> bool:
-    """Return whether signals have receivers in an executor."""
+def ready(content: Any) -> tuple[bool, bool]:
+    """Return whether signals have receivers in an executor, and whether it traces jobs."""
     try:
-        return bool(content["listening"])
+        return bool(content["listening"]), bool(content.get("tracing"))
     except _MISSHAPEN as error:
         raise BadMessage("an invalid greeting") from error
 
@@ -104,7 +105,7 @@ def _outcome(row: wire.Row, held: HeldClaim, owner: str, most: int) -> Said:
         return [_follower(*one) for one in _rows(followed)]
     if kind != OutcomeKind.SETTLED:
         raise ValueError("kind")
-    _, _, _, result, given, delay, reason, failure, children, progress = row
+    _, _, _, result, given, delay, reason, failure, children, progress, *traced = row
     move = Move(given)
     if move not in _OFFERED or (failure is None) is not (move is Move.COMPLETE) or (children and failure):
         raise ValueError(given)
@@ -118,6 +119,7 @@ def _outcome(row: wire.Row, held: HeldClaim, owner: str, most: int) -> Said:
         None if failure is None else _failure(failure),
         tuple(_draft(child, held.claim) for child in _rows(children)),
         None if progress is None else _report(progress),
+        _context(*traced),
     )
 
 
@@ -145,6 +147,15 @@ def _report(text: Any) -> str:
     if type(_json(text, "progress")) is not dict:
         raise ValueError("progress")
     return str(text)
+
+
+def _context(text: Any = None) -> str | None:
+    """Return the context of a traced job, unless it can't be stored: nothing else depends on it."""
+    try:
+        found = None if text is None else _json(_text(text, LONGEST_CONTEXT), "payload")
+    except _MISSHAPEN:
+        return None
+    return str(text) if type(found) is dict else None
 
 
 def _follower(*words: Any) -> Follower:

@@ -33,7 +33,8 @@ LENGTHS = ("delay", "timeout", "debounce", "max_wait", "throttle")
 
 #: The approximate size of a follow-up job in characters, without payload and context.
 _DRAFT = 600
-_ASSIGNED = len(Assignment._fields)
+#: The fields that a claim and an assignment have in common.
+_ASSIGNED = Assignment._fields.index("due_at")
 
 Row = Sequence[Any]
 
@@ -41,13 +42,14 @@ Row = Sequence[Any]
 class Word(StrEnum):
     """The subject of a message."""
 
-    READY = "ready"  # executor: it reads its channel; whether signals have receivers
+    READY = "ready"  # executor: it reads its channel; whether signals have receivers, and whether it traces jobs
     ASSIGN = "assign"  # supervisor: run these jobs
     OUTCOMES = "outcomes"  # executor: these attempts ended, each as an OutcomeKind
     PROGRESS = "progress"  # executor: the progress of these jobs
     STOP = "stop"  # supervisor: ask these jobs to stop, each for its reason
     DRAIN = "drain"  # supervisor: the worker stops; handlers may end early
     EVENTS = "events"  # supervisor: send signals for these events
+    SETTLED = "settled"  # supervisor, if jobs are traced: these outcomes were stored, each after so many seconds
     EXIT = "exit"  # supervisor: there is nothing left to do
 
 
@@ -117,6 +119,11 @@ def assignment_row(claim: Claim) -> Row:
     return claim[:_ASSIGNED]
 
 
+def traced_assignment_row(claim: Claim) -> Row:
+    """Return the part of a claim that an executor gets if it traces jobs."""
+    return (*claim[:_ASSIGNED], claim.scheduled_at.timestamp())
+
+
 def assignments(rows: list[Row]) -> list[Assignment]:
     """Parse the rows that ``assignment_row`` made."""
     return [Assignment(*row) for row in rows]
@@ -132,7 +139,8 @@ def settlement_row(one: Settlement) -> Row:
     }
     children = [_draft_values(child) for child in one.children]
     decided = [one.result, one.move, in_seconds(one.delay), one.end_reason]
-    return [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
+    row = [OutcomeKind.SETTLED, one.id, one.fence, *decided, failure, children, one.progress]
+    return row if one.context is None else [*row, one.context]
 
 
 def size_of(one: Settlement) -> int:

@@ -36,6 +36,7 @@ class ExecutorLink:
         self.ends_at = NEVER  # when it is killed, at the end of the other jobs' grace
         self.ready = False
         self.listening = False
+        self.tracing = False
         self.deaf = False  # its channel is closed or no longer read
         self.broken = ""  # why its message was invalid
         self.inbox = wire.Inbox(wire.LONGEST)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from selectors import BaseSelector
 
+from jobqueue import tracing
 from jobqueue.clock import NEVER, SYSTEM
 from jobqueue.worker.options import Plan, WorkerOptions
 from jobqueue.worker.protocol import wire
@@ -54,6 +55,8 @@ class Executors:
         self._fill_at = 0.0
         #: How many executors were started so far.
         self.started = 0
+        #: Whether an executor traces jobs. Libraries that the settings set up are in use in all processes.
+        self._is_traced = bool(tracing.in_use())
 
     @property
     def missing(self) -> int:
@@ -71,9 +74,10 @@ class Executors:
             for _ in range(self.missing):
                 self._start(self.plan.slots, most=self._most)
 
-    def born(self, link: ExecutorLink, *, listening: bool) -> None:
+    def born(self, link: ExecutorLink, *, listening: bool, tracing: bool) -> None:
         """Record that an executor is ready."""
-        link.ready, link.listening = True, listening
+        link.ready, link.listening, link.tracing = True, listening, tracing
+        self._is_traced = self._is_traced or tracing
         self._stillborn = 0
 
     def failed_to_start(self) -> float:
@@ -87,6 +91,7 @@ class Executors:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         link = ExecutorLink(ours, size, most=most, alone=alone)
+        link.tracing = self._is_traced
         self.links.append(link)
         self.started += 1
         self._selector.register(ours, selectors.EVENT_READ, link)
@@ -141,7 +146,8 @@ class Executors:
         for held in given:
             held.link = link
             link.held[held.key] = held
-        link.say(Word.ASSIGN, [wire.assignment_row(held.claim) for held in given])
+        row_of = wire.traced_assignment_row if link.tracing else wire.assignment_row
+        link.say(Word.ASSIGN, [row_of(held.claim) for held in given])
         self.watch(link)
         if link.given >= link.most:
             self.retire(link)
@@ -233,6 +239,19 @@ class Executors:
             if link.thread is not None:
                 link.thread.join(2.0)
                 self.remove(link)
+
+    def tell_settled(self, several: Iterable[HeldClaim]) -> None:
+        """Tell executors that trace jobs that their outcomes were stored, and how long after the attempts' ends."""
+        if not self._is_traced:
+            return
+        now = SYSTEM.monotonic()
+        rows: dict[ExecutorLink, list[tuple[str, int, float]]] = {}
+        for held in several:
+            if held.link is not None and held.link.tracing and held.link in self.links:
+                rows.setdefault(held.link, []).append((*held.key, now - held.ended))
+        for link, settled in rows.items():
+            link.say(Word.SETTLED, settled)
+            self.watch(link)
 
     def listener(self) -> ExecutorLink | None:
         """Return an executor in which signals have receivers and which still reads messages."""

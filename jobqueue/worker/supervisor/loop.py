@@ -172,6 +172,7 @@ class Loop:
             stored = [one for one in offered if one.held.key not in refused]
             events = [self._refused(one.held) for one in offered if one.held.key in refused]
         context.metrics.settled(stored)
+        context.executors.tell_settled(one.held for one in stored)
         if context.options.drain:
             context.awaited.update(settlement.id for _, settlement in stored if settlement.move in _COMES_AGAIN)
         if context.events.is_heard:

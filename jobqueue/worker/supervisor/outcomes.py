@@ -103,7 +103,8 @@ class Outcomes:
             self._midway.setdefault(link, SYSTEM.monotonic())
 
     def _ready(self, link: ExecutorLink, content: Any) -> None:
-        self._context.executors.born(link, listening=testimony.ready(content))
+        listening, tracing = testimony.ready(content)
+        self._context.executors.born(link, listening=listening, tracing=tracing)
         self._context.events.tell_the_rest()
 
     def _outcomes(self, link: ExecutorLink, content: Any) -> None:

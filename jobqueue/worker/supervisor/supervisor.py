@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable
 from typing import Protocol
 
-from jobqueue import signals
+from jobqueue import signals, tracing
 from jobqueue.backends.base import Backend
 from jobqueue.clock import SYSTEM
 from jobqueue.ids import new_owner
@@ -142,6 +142,7 @@ class Supervisor:
             self.context.lock.sign(self.context.owner)
         self.duties.begin()
         self.metrics_flush.set_clock()
+        tracing.prepare()
         signals.worker_started.send_robust(sender=None, worker=self.context.events.worker)
         self.context.executors.fill()
 

@@ -297,6 +297,18 @@ def test_a_context_of_any_form_harms_nothing(queue, operator, context):
     assert len(answer.content) < 400_000
 
 
+def test_the_trace_of_sentry_is_told_where_there_is_no_other(queue, story):
+    trace, own = "4bf92f3577b34da6a3ce929d0e0e4736", "a" * 32
+    with_both = {"traceparent": f"00-{own}-00f067aa0ba902b7-01", "sentry-trace": f"{trace}-00f067aa0ba902b7-1"}
+    one, both = put_all(
+        queue,
+        draft(context=json.dumps({"sentry-trace": f"{trace}-00f067aa0ba902b7"})),
+        draft(context=json.dumps(with_both)),
+    )
+    assert f"trace {trace}" in story(one).texts[0]
+    assert f"trace {own}" in story(both).texts[0]
+
+
 def test_how_long_it_waited_and_ran(queue, story, job_in):
     job_id = job_in("completed")
     begin = SYSTEM.now() - timedelta(hours=1)

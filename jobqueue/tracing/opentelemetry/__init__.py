@@ -1,0 +1,1 @@
+"""Spans and metrics by OpenTelemetry's API, with its conventions for messaging."""

@@ -1,0 +1,1 @@
+"""Spans, errors and check-ins for Sentry, where ``sentry_sdk`` is initialised."""

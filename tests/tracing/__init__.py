@@ -1,0 +1,1 @@
+"""Tests of tracing with the real SDKs of OpenTelemetry and Sentry."""

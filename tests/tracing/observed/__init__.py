@@ -1,0 +1,1 @@
+"""An app that sets up a tracing library in a worker, as a project does."""
