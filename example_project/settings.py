@@ -27,9 +27,11 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "dalf",
     "jobqueue",
+    "jobqueue.contrib.commands",
     "example_project.shop",
     "example_project.capture",
     "example_project.chores",
+    "example_project.knowledge",
 ]
 
 MIDDLEWARE = [
@@ -73,8 +75,14 @@ POSTGRES: dict[str, Any] = {
 
 DATABASES = {"default": {"CONN_MAX_AGE": 60} | (POSTGRES if POSTGRES["NAME"] else SQLITE)}
 
-# With EXAMPLE_EMBEDDED=1, runserver or gunicorn alone runs the jobs too.
-JOBQUEUE = {"EMBEDDED": os.environ.get("EXAMPLE_EMBEDDED") == "1"}
+JOBQUEUE: dict[str, Any] = {
+    # With EXAMPLE_EMBEDDED=1, runserver or gunicorn alone runs the jobs too.
+    "EMBEDDED": os.environ.get("EXAMPLE_EMBEDDED") == "1",
+    # The commands of the knowledge tool, which hooks enqueue. They run in the order in which they were typed, and the
+    # queue accepts any number of them, but reports when 100 wait.
+    "COMMANDS": ["learn", "summarise", "forget"],
+    "QUEUES": {"knowledge": {"ordered": True, "capacity": 100}},
+}
 
 #: The files of the offline ports, beside the database that they belong to.
 NETWORK = Path(os.environ.get("EXAMPLE_NETWORK") or BASE_DIR / f"{DATABASES['default']['NAME']}-network")

@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobqueue import conf
 from jobqueue.api import enqueue
 from jobqueue.errors import JobQueueError
+from jobqueue.handlers.typed_options import JobOptions
 
 VARIABLE = "JOBQUEUE_ASYNC"
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -35,9 +36,10 @@ class AsyncCommand(BaseCommand):
     """A command that can be enqueued: with ``--async``, if the environment says so, or without a terminal.
 
     Derive from it instead of BaseCommand, or in addition to another command class, and list the command in
-    ``JOBQUEUE["COMMANDS"]``.
+    ``JOBQUEUE["COMMANDS"]``. ``job_options`` are the options of its jobs, such as their queue.
     """
 
+    job_options: ClassVar[JobOptions] = {}
     _typed: list[str] | None = None
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -60,10 +62,22 @@ class AsyncCommand(BaseCommand):
         mode = _mode(self._typed[0], asked=asked, refused=refused)
         if mode is Mode.NOW:
             return super().execute(*args, **options)
-        job_id = _enqueue(self._typed, asked=asked)
+        job_id = self._enqueue(self._typed, asked=asked)
         if mode is Mode.ENQUEUED:
             self.stdout.write(f"Enqueued as job {job_id}.")
         return None
+
+    def _enqueue(self, typed: Sequence[str], *, asked: bool) -> str:
+        name, *words = typed
+        if name not in conf.get("COMMANDS"):
+            raise CommandError(
+                f"{name} cannot be enqueued: JOBQUEUE['COMMANDS'] does not list it. Add {_REFUSE} to run it."
+            )
+        payload = {"command": name, "arguments": _without_flag(words, asked=asked)}
+        try:
+            return enqueue("run_command", payload, **self.job_options).id
+        except JobQueueError as error:
+            raise CommandError(f"{name} was not enqueued: {error}") from error
 
 
 def _mode(name: str, *, asked: bool, refused: bool) -> Mode:
@@ -87,19 +101,6 @@ def _is_attended() -> bool:
     """Return whether a terminal may be attached. With a pipe at one end, as in ``… | less``, the other ends count."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     return any(stream is not None and not stream.closed and stream.isatty() for stream in streams)
-
-
-def _enqueue(typed: Sequence[str], *, asked: bool) -> str:
-    name, *words = typed
-    if name not in conf.get("COMMANDS"):
-        raise CommandError(
-            f"{name} cannot be enqueued: JOBQUEUE['COMMANDS'] does not list it. Add {_REFUSE} to run it."
-        )
-    try:
-        receipt = enqueue("run_command", {"command": name, "arguments": _without_flag(words, asked=asked)})
-    except JobQueueError as error:
-        raise CommandError(f"{name} was not enqueued: {error}") from error
-    return receipt.id
 
 
 def _without_flag(words: Sequence[str], *, asked: bool) -> list[str]:

@@ -1,0 +1,1 @@
+"""The tool's commands."""
