@@ -22,5 +22,5 @@ class Command(ParallelCommand):
     def handle(self, *_: Any, topic: str, text: str, **__: Any) -> None:
         if not text.strip():
             raise CommandError(f"There is no fact about {topic}: the text is empty.")
-        _, is_new = Fact.objects.get_or_create(topic=topic, text=text)
+        _fact, is_new = Fact.objects.get_or_create(topic=topic, text=text)
         self.stdout.write(f"{'Learned' if is_new else 'Already known'}: {topic}: {text}")
