@@ -98,8 +98,8 @@ def test_an_import_path_comes_from_the_settings_alone():
     users |= {"channels/function.py", "observe/access.py", "testing/contract/suite.py", "worker/settings_in_test.py"}
     # These load modules of this package, by constant names.
     users |= {"api/watch.py", "backends/sqlite/__init__.py", "cli/commands/top.py", "observe/views.py"}
+    users |= {"testing/database.py", "tracing/tracer.py", "tracing/surroundings.py"}
     users |= {"worker/process_metrics/__init__.py"}
-    users |= {"tracing/tracer.py", "tracing/surroundings.py"}
 
     def loads(name):
         return {"import_module", "import_string"} & {module.rpartition(".")[2] for module in IMPORTS[name]}

@@ -170,8 +170,7 @@ def job_type(
         payload = PayloadType(signature.form, version, upgraders)
     except PydanticUserError as error:
         raise InvalidHandler(f"The payload of {where} has a type that pydantic does not support: {error}") from error
-    held_to = checked("limits", limits)
-    check_keys(held_to, signature.form, where)
+    check_keys(held_to := checked("limits", limits), signature.form, where)
     return JobType(
         name=name or function.__name__,
         function=function,

@@ -23,7 +23,7 @@ from jobqueue.handlers.options import OPTION_NAMES
 from tests.docs.pages import DOCS, FRONT, PAGES, blocks, name, prose
 
 #: Commands of the example project, and of pages that tell what a verb is.
-NOT_HERE = {"demo", "import_orders"}
+NOT_HERE = {"demo", "forget", "import_orders", "learn", "summarise"}
 PLACEHOLDERS = {"VERB", "…"}
 #: What django.tasks calls options that jobs have under other names.
 OF_TASKS = {"queue_name", "run_after", "backend", "max_attempts"}

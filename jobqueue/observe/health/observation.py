@@ -45,12 +45,8 @@ def look(
     now, depths, capacity = backend.now(), backend.metrics.depths(cap), conf.get("CAPACITY")
     gauges = {one.queue: one for one in backend.gauges.all()}
     options = {name: queues.options_of(name) for name in {row.queue for row in depths} | gauges.keys()}
-    dead_letters, attempts, rules = (
-        backend.health.dead_letters(dead_cap),
-        _attempts(backend, now),
-        alert_settings().rules,
-    )
-    critical = critical_types()
+    dead_letters, attempts = backend.health.dead_letters(dead_cap), _attempts(backend, now)
+    rules, critical = alert_settings().rules, critical_types()
     return Reading(
         now=now,
         depths=depths,

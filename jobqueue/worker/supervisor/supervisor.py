@@ -112,9 +112,7 @@ class Supervisor:
         self.turns = Turns()
         if options.heartbeat:
             self._parts += (HeartbeatFile(options.heartbeat, self.context.obstacle),)
-        self._recoveries = 0
-        self._reconcile_at = 0.0
-        self._failed = False
+        self._recoveries, self._reconcile_at, self._failed = 0, 0.0, False
 
     def run(self) -> int:
         """Run jobs until it is time to stop. Return 0 if all claimed jobs were settled or given back."""
