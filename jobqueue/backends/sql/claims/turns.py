@@ -21,7 +21,7 @@ from jobqueue.records.turn import ServedTurn
 
 #: How many further turns a claim finds.
 SLICE = 32
-#: Among how many jobs each fourth claim looks for some without a stored value.
+#: Among how many jobs a claim looks for some without a stored value: each fourth claim, and after it found some.
 FURTHER, _FURTHER_EVERY = 128, 4
 #: The most queues and priorities, and the most jobs of a turn, that a claim reads.
 MOST_LEVELS, MOST_OF_TURN = 16, 256
@@ -71,11 +71,13 @@ class Level:
     after: dict[str, str] = field(default_factory=dict)
     further: dict[str, Place] = field(default_factory=dict)
     looks: int = 0
+    #: Whether the last further look found jobs without a stored value.
+    has_found: bool = False
 
     @property
     def goes_further(self) -> bool:
         """Return whether a claim looks for jobs without a stored value behind the first ones."""
-        return self.looks % _FURTHER_EVERY == 0
+        return self.has_found or self.looks % _FURTHER_EVERY == 0
 
 
 @dataclass
@@ -271,12 +273,15 @@ class _Reader:
             level.after[group.type] = keys[-1][0] if len(keys) >= SLICE else ""
         self._add(look.places)
         self._found.places = sorted(one for _key, one in look.places if one.id not in self._left_out)
+        if look.further:
+            level.has_found = False
         for group, rows in look.further.items():
             self._go_on(group, rows)
 
     def _go_on(self, group: Group, rows: Sequence[tuple[Place, str | None, Candidate]]) -> None:
         """Add the jobs without a stored value among some that are behind the first ones."""
         without = [(key, one) for _place, key, one in rows if key is None]
+        self._level.has_found |= bool(without)
         self._add(without)
         if any(self._allowances.left(one.queue, one.type, one.keys, 1) for _key, one in without):
             return  # the next claim finds them again, unless they start
