@@ -76,7 +76,8 @@ class MemoryLimits(Limits):
             for row in rows
             if not book.is_ordered(row.queue)
         ]
-        in_order = [job for job, _place in sorted([*candidates, *placed], key=itemgetter(1))]
+        pairs = sorted([*candidates, *placed], key=itemgetter(1)) if placed else candidates
+        in_order = [job for job, _place in pairs]
         chosen = Chosen()
         fair = self.turns.in_order(rows, book, allowances, chosen)
         choose(in_order, allowances, request.limit, chosen, fair)
