@@ -19,6 +19,7 @@ from jobqueue.orders.instruction import Instruction
 from jobqueue.records import Filter, Scope
 from jobqueue.records.schedule import Origin
 from jobqueue.schedules import operation
+from jobqueue.testing.contract.ports.alerting import alert, change
 from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put
 from jobqueue.testing.contract.ports.registering import worker
@@ -38,6 +39,8 @@ TAKES = {
     "_again": "enqueue_job",
     "queue_pause": "pause_queue",
     "queue_resume": "pause_queue",
+    "alert_silence": "silence_alert",
+    "alert_unsilence": "silence_alert",
     "schedule_make": "edit_schedule",
     "schedule_edit": "edit_schedule",
     "schedule_reset": "edit_schedule",
@@ -86,7 +89,7 @@ def patterns():
 
 NAMES = sorted(set(patterns()))
 EVERY = ["view_job", "edit_job", "enqueue_job", *PERMISSIONS.values(), "pause_queue", "control_worker"]
-EVERY += ["edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
+EVERY += ["silence_alert", "edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
 
 
 def needed(name):
@@ -126,6 +129,8 @@ def key_of(visitor, name, job_id):
     """The key that the address of a page has."""
     if "worker" in name:
         return OWNER
+    if "_alert_" in name:
+        return an_alert().id
     if "_schedule_" in name:
         return a_schedule(paused=name.endswith("_resume")).id
     if name.endswith("_question"):
@@ -136,6 +141,13 @@ def key_of(visitor, name, job_id):
         confirmation.confirm(order, purge, "Purge 1 job")
         return order.pk
     return job_id
+
+
+def an_alert():
+    """An alert that fires."""
+    made = alert(new_id(), new_id())
+    assert backends.current().alerts.store([change(None, made)])
+    return made
 
 
 def a_schedule(paused):
