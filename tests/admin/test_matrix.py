@@ -19,9 +19,9 @@ from jobqueue.orders.instruction import Instruction
 from jobqueue.records import Filter, Scope
 from jobqueue.records.schedule import Origin
 from jobqueue.schedules import operation
-from jobqueue.testing.contract.ports.alerting import alert, change
 from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put
+from jobqueue.testing.contract.ports.alerting import alert, change
 from jobqueue.testing.contract.ports.registering import worker
 from tests.admin.conftest import PERMISSIONS, is_question
 from tests.conftest import TABLES
