@@ -161,8 +161,7 @@ def job_type(
     if not hasattr(function, "__qualname__"):
         raise InvalidHandler(f"@job takes a function defined in a module, not {function!r}.")
     where = describe(function)
-    for one in (name or function.__name__, *aliases):
-        check_name("the job type's name", one)
+    _check_names(name or function.__name__, *aliases)
     _check_versions(where, version, upgraders or {})
     _check_flags(function, where, atomic, critical)
     signature = Signature.of(function, where)
@@ -187,6 +186,11 @@ def job_type(
         critical=critical,
         limits=held_to,
     )
+
+
+def _check_names(*names: str) -> None:
+    for one in names:
+        check_name("the job type's name", one)
 
 
 def _check_versions(where: str, version: int, upgraders: Mapping[int, Upgrader]) -> None:

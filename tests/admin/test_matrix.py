@@ -21,6 +21,7 @@ from jobqueue.records.schedule import Origin
 from jobqueue.schedules import operation
 from jobqueue.testing.clock import NOON
 from jobqueue.testing.contract.harness import put
+from jobqueue.testing.contract.ports.alerting import alert, change
 from jobqueue.testing.contract.ports.registering import worker
 from tests.admin.conftest import PERMISSIONS, is_question
 from tests.conftest import TABLES
@@ -40,6 +41,8 @@ TAKES = {
     "queue_resume": "pause_queue",
     "queue_limit": "set_limit",
     "queue_unlimit": "set_limit",
+    "alert_silence": "silence_alert",
+    "alert_unsilence": "silence_alert",
     "schedule_make": "edit_schedule",
     "schedule_edit": "edit_schedule",
     "schedule_reset": "edit_schedule",
@@ -90,7 +93,7 @@ def patterns():
 
 NAMES = sorted(set(patterns()))
 EVERY = ["view_job", "edit_job", "enqueue_job", *PERMISSIONS.values(), "pause_queue", "set_limit", "control_worker"]
-EVERY += ["edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
+EVERY += ["silence_alert", "edit_schedule", "pause_schedule", "run_schedule", "remove_schedule"]
 
 
 def needed(name):
@@ -131,6 +134,8 @@ def key_of(visitor, name, job_id):
     """The key that the address of a page has."""
     if "worker" in name:
         return OWNER
+    if "_alert_" in name:
+        return an_alert().id
     if "_schedule_" in name:
         return a_schedule(paused=name.endswith("_resume")).id
     if name.endswith("_question"):
@@ -141,6 +146,13 @@ def key_of(visitor, name, job_id):
         confirmation.confirm(order, purge, "Purge 1 job")
         return order.pk
     return job_id
+
+
+def an_alert():
+    """An alert that fires."""
+    made = alert(new_id(), new_id())
+    assert backends.current().alerts.store([change(None, made)])
+    return made
 
 
 def a_schedule(paused):

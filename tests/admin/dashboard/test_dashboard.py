@@ -464,7 +464,7 @@ def test_it_warns_of_jobs_that_wait_for_long_unless_that_is_explained_already(qu
     answer = reader.client.get(PAGE)
     told = [one for one in warnings(answer) if "has been due for" in one]
     assert len(told) == 1
-    assert told[0].startswith("!A job of type resize in the queue default has been due for 3 hours.")
+    assert told[0].startswith("✕A job of type resize in the queue default has been due for 3 hours.")
     (link,) = [one.find("a").get("href") for one in part(answer, "findings").iter("li") if words(one) == told[0]]
     assert shown(reader.client.get(link)) == [late]
 
