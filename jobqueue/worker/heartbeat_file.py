@@ -58,6 +58,11 @@ class HeartbeatFile:
         self._told = obstacle
 
 
+def kept(path: str, obstacle: Callable[[], str]) -> tuple[HeartbeatFile, ...]:
+    """Return the heartbeat file that a worker keeps, or nothing without a path."""
+    return (HeartbeatFile(path, obstacle),) if path else ()
+
+
 def prepare(path: str) -> None:
     """Remove the file of a worker that was killed, and check that a new one can be written. Raise InvalidOption."""
     try:

@@ -18,7 +18,7 @@ from jobqueue.ids import new_owner
 from jobqueue.records import Ending, Failure, Settlement
 from jobqueue.states import Move
 from jobqueue.worker.database_link import DatabaseLink
-from jobqueue.worker.heartbeat_file import HeartbeatFile
+from jobqueue.worker.heartbeat_file import kept
 from jobqueue.worker.options import Plan, WorkerOptions
 from jobqueue.worker.parent import Parent
 from jobqueue.worker.signals import Signals
@@ -106,12 +106,11 @@ class Supervisor:
         self.outcomes = Outcomes(self.context)
         self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
         self.wake_ups = WakeListener(backend, self._selector)
-        last = (self.outcomes, self.duties, self.metrics_flush)
+        heartbeats = kept(options.heartbeat, self.context.obstacle)
+        last = (self.outcomes, self.duties, self.metrics_flush, *heartbeats)
         #: The parts, in the order in which they act.
         self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *last)
         self.turns = Turns()
-        if options.heartbeat:
-            self._parts += (HeartbeatFile(options.heartbeat, self.context.obstacle),)
         self._recoveries, self._reconcile_at, self._failed = 0, 0.0, False
 
     def run(self) -> int:
