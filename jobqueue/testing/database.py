@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from django.utils.module_loading import import_string
-
 from jobqueue.backends.base import Backend
+
+#: The module of the class that all backends in databases inherit from.
+_OF_DATABASES = "jobqueue.backends.sql.backend"
 
 
 def database_of(backend: Backend) -> str | None:
     """Return the alias of the database that a backend is in, or ``None`` if it is in no database of Django."""
-    # The module loads models, which Django must be set up for. ``jobqueue.testing`` can be imported before that.
-    of_databases = import_string("jobqueue.backends.sql.backend.SqlBackend")
-    return str(backend.alias) if isinstance(backend, of_databases) else None
+    # By name: the class loads models, and ``jobqueue.testing`` can be imported before Django is set up.
+    is_sql = any(one.__module__ == _OF_DATABASES for one in type(backend).__mro__)
+    return str(getattr(backend, "alias", "")) if is_sql else None
