@@ -107,7 +107,7 @@ class Supervisor:
         self.shutdown = Shutdown(self.context, self.signals, has_processes=zygote is not None)
         self.wake_ups = WakeListener(backend, self._selector)
         heartbeats = kept(options.heartbeat, self.context.obstacle)
-        last = (self.outcomes, self.duties, self.metrics_flush, *heartbeats)
+        last: tuple[Part, ...] = (self.outcomes, self.duties, self.metrics_flush, *heartbeats)
         #: The parts, in the order in which they act.
         self._parts: tuple[Part, ...] = (self.shutdown, self.limits, self.leases, self.deaths, self.loop, *last)
         self.turns = Turns()
