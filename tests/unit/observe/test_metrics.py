@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.backends.sql.ports import metrics
+from jobqueue.backends.sql.ports import metric_lengths
 from jobqueue.observe.metrics import WINDOWS, Times, depths, figures
 from jobqueue.policy.histogram import ERROR, bucket, percentile, read
 from jobqueue.policy.stretches import together
@@ -204,7 +204,7 @@ def test_figures_cost_few_queries_and_never_look_at_jobs(queue, clock, names):
 @pytest.mark.parametrize("names", [{}, {"queue": "images"}], ids=str)
 def test_of_any_number_of_types_one_histogram_a_stretch_is_read(queue, clock, names, monkeypatch):
     seen = []
-    monkeypatch.setattr(metrics, "read", lambda *values: seen.extend(values) or read(*values))
+    monkeypatch.setattr(metric_lengths, "read", lambda *values: seen.extend(values) or read(*values))
     for minute in range(4):
         some = [Tally("images", f"type-{number}", completed=1, ran=Lengths({7: 1}, 1.0)) for number in range(40)]
         assert queue.metrics.add(NOON + timedelta(minutes=minute), some)

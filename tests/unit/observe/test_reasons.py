@@ -13,7 +13,17 @@ from jobqueue.admin.display import WORDING
 from jobqueue.cli import reason_text as told_by_commands
 from jobqueue.observe import reasons as observed
 from jobqueue.observe.reasons import ITS_TURN, Scene, reasons
-from jobqueue.records import JobRecord, Limit, LimitKind, LimitUse, PauseRecord, Scope, WorkerRecord, WorkerState
+from jobqueue.records import (
+    JobRecord,
+    Limit,
+    LimitKind,
+    LimitUse,
+    PauseRecord,
+    Scope,
+    TurnPlace,
+    WorkerRecord,
+    WorkerState,
+)
 from jobqueue.testing.clock import NOON
 
 LATER, EARLIER = NOON + timedelta(minutes=5), NOON - timedelta(minutes=5)
@@ -81,6 +91,7 @@ SCENES = {
     "workers_stopping": scene(job(), worker(state=WorkerState.STOPPING)),
     "slots_busy": scene(job(), worker(busy=2), ahead=7),
     "slots_busy, the only one": scene(job(), worker(busy=1, slots=1)),
+    "behind_turns": scene(job(), worker(), turn=TurnPlace("tenant", "acme", 37, 2)),
     "behind_others": scene(job(), worker(), ahead=1),
     "behind_others, many": scene(job(), worker(), ahead=1_000, cap=1_000),
     "next": scene(job(), worker()),

@@ -29,9 +29,8 @@ MOST_LEVELS, MOST_OF_TURN = 16, 256
 _WIDTHS = (1, 4, 16, 64)
 #: Seconds until the next look, if the turns that a claim read have no job that may start, and others may have one.
 _SOON = 0.02
-#: Seconds for which the lines of claims are kept.
-KEPT = 60
-_PRUNED_EVERY = 1.0
+#: Seconds for which the lines of claims are kept, and between two deletions.
+KEPT, _PRUNED_EVERY = 60, 1.0
 #: The most lines that a worker reads at once. Earlier ones are about turns that are level by now.
 MOST_LINES = 2_000
 
