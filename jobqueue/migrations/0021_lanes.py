@@ -1,19 +1,13 @@
-"""The lanes of ordered queues: a job's lane and position, the indexes of lanes, and on Postgres the next position."""
+"""The lanes of ordered queues: a job's lane and position, and on Postgres the sequence of positions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db import migrations, models
+from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 import jobqueue.models.fields
-
-_IN_LANE = models.Q(("lane__gt", ""), ("lane_position__isnull", False))
-_DUE = models.Q(("status", "queued")) & _IN_LANE & models.Q(("scheduled_at__lte", models.F("updated_at")))
-_LATER = models.Q(("status", "queued")) & _IN_LANE & models.Q(("scheduled_at__gt", models.F("updated_at")))
-_DEAD = models.Q(("status", "dead_letter")) & _IN_LANE
-_PLACE = ["queue", "lane", "lane_position", "id"]
 
 
 def _create(_apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> None:
@@ -44,15 +38,4 @@ class Migration(migrations.Migration):
             field=jobqueue.models.fields.FenceField(null=True, verbose_name="position in its lane"),
         ),
         migrations.RunPython(_create, _drop),
-        *(
-            migrations.AddIndex(
-                model_name="job", index=models.Index(condition=condition, fields=fields, name=f"job_queue_lane_{name}")
-            )
-            for name, condition, fields in (
-                ("due", _DUE, _PLACE),
-                ("later", _LATER, ["queue", "scheduled_at", "id"]),
-                ("waiting", _LATER, _PLACE),
-                ("dead", _DEAD, _PLACE),
-            )
-        ),
     ]

@@ -1,4 +1,4 @@
-"""Fair queues: the value by which they take turns, an index of the turns, and what claims took from them."""
+"""Fair queues: the value by which they take turns, and what claims took from them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,6 @@ class Migration(migrations.Migration):
                 max_length=255,
                 null=True,
                 verbose_name="fair key",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("status", "queued"), ("fair_key__isnull", False)),
-                fields=["queue", "type", "priority", "fair_key", "scheduled_at", "id"],
-                name="job_queue_ready_turn",
             ),
         ),
     ]
