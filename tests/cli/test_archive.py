@@ -88,7 +88,7 @@ def test_packing_leaves_one_file_for_each_day_and_status(run, queue, archives, f
 
 
 def test_a_job_that_is_retried_before_it_is_archived_stays_in_the_table_alone(
-    run, queue, settings, archives, folder, monkeypatch
+    run, queue, settings, archives, folder, place, monkeypatch
 ):
     settings.JOBQUEUE = {**settings.JOBQUEUE, "RETENTION": [archives | {"status": "dead_letter"}]}
     retried, gone = completed(queue, 2)
@@ -103,7 +103,7 @@ def test_a_job_that_is_retried_before_it_is_archived_stays_in_the_table_alone(
     monkeypatch.setattr(kind, "rows", rows_after_a_retry)
     run("prune")
     assert {path.name.partition("-")[0] for path in folder.iterdir()} == {"dead_letter"}
-    assert archived(folder) == {gone: 1}
+    assert archived(place) == {gone: 1}
     assert queue.jobs.get(retried).status == "queued"
 
 

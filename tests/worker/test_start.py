@@ -129,7 +129,7 @@ def read_options(monkeypatch):
 
 
 NUMBERS = {option.name: ("96", 96) for option in OPTIONS} | {"name": ("north", "north"), "poll-interval": ("0.5", 0.5)}
-NUMBERS["metrics-host"] = ("0.0.0.0", "0.0.0.0")  # noqa: S104
+NUMBERS |= {"metrics-host": ("0.0.0.0", "0.0.0.0"), "heartbeat": ("beats", "beats")}  # noqa: S104
 
 
 @pytest.mark.parametrize("name", sorted(NUMBERS))
