@@ -143,7 +143,8 @@ def test_a_worker_outlives_every_forgery_and_other_jobs_run(forged, alias, start
     for name, row in found.items():
         assert operator.page(quote(row["id"])).status_code == (302 if "\0" in row["id"] else 200), name
     assert {operator.list(**query).status_code for query in ({}, {"status": "dead_letter"}, {"q": DEEP})} == {200}
-    assert (run("status").code, run("workers").code) == (2, 1)  # many dead letters; nobody is up any more
+    assert run("status").code in (1, 2)  # types nobody knows; many dead letters
+    assert run("workers").code == 1  # nobody is up any more
 
 
 # A fence set back
