@@ -9,7 +9,7 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from jobqueue import backends
+from jobqueue import backends, queues
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import InvalidOption, NotEditable, duration
 from jobqueue.handlers.limits import declared_book, with_keys
@@ -76,12 +76,12 @@ def amend(ids: Iterable[str], amendment: Amendment, told: Told | None = None) ->
 
 def cancel(ids: Iterable[str], told: Told | None = None) -> Handled:
     """Cancel queued jobs, and ask running ones to stop."""
-    return _each(backends.current().operator.cancel, _batches(ids), told)
+    return _each(_cancel, _batches(ids), told)
 
 
 def purge(ids: Iterable[str], told: Told | None = None) -> Handled:
     """Delete jobs and their history."""
-    return _each(backends.current().operator.purge, _batches(ids), told)
+    return _each(_purge, _batches(ids), told)
 
 
 def retry_matching(wanted: Filter, limit: int | None = None, told: Told | None = None, every: Seconds = 0) -> Handled:
@@ -96,12 +96,12 @@ def amend_matching(wanted: Filter, amendment: Amendment, limit: int | None = Non
 
 def cancel_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
     """Cancel the first ``limit`` queued and running jobs that match a filter."""
-    return _each(backends.current().operator.cancel, _found(cancellable(wanted), limit), told)
+    return _each(_cancel, _found(cancellable(wanted), limit), told)
 
 
 def purge_matching(wanted: Filter, limit: int | None = None, told: Told | None = None) -> Handled:
     """Delete the first ``limit`` jobs that match a filter: ended jobs, unless it names statuses."""
-    return _each(backends.current().operator.purge, _found(purgeable(wanted), limit), told)
+    return _each(_purge, _found(purgeable(wanted), limit), told)
 
 
 def retriable(wanted: Filter) -> Filter:
@@ -217,6 +217,19 @@ def _woken(handled: Handled, age: float = 0.0) -> Handled:
     if handled.done:
         backends.current().wake_on_commit(age)
     return handled
+
+
+def _cancel(ids: Sequence[str]) -> Handled:
+    return _lanes_woken(backends.current().operator.cancel(ids))
+
+
+def _purge(ids: Sequence[str]) -> Handled:
+    return _lanes_woken(backends.current().operator.purge(ids))
+
+
+def _lanes_woken(handled: Handled) -> Handled:
+    """Wake the workers if the jobs may have held others of their lanes."""
+    return _woken(handled) if any(one.ordered for one in queues.own_orders().values()) else handled
 
 
 def _narrowed(wanted: Filter, usual: frozenset[JobStatus], possible: frozenset[JobStatus], done: str) -> Filter:

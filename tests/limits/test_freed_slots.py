@@ -8,7 +8,7 @@ import pytest
 
 from jobqueue.policy.limits.freed import leaves_room
 from jobqueue.policy.limits.limits import LimitBook
-from jobqueue.records import Cycle, Limit, LimitKind, Scope
+from jobqueue.records import Cycle, Limit, LimitKind, QueueOptions, Scope
 from jobqueue.testing.contract.harness import draft, put_all, request, take
 from jobqueue.testing.contract.limiting import at_once, rate
 from tests.conftest import ON_SQLITE
@@ -42,6 +42,16 @@ def test_a_cycle_that_could_not_look_leaves_room(claims):
     of_queue = LimitBook([Limit(Scope.QUEUE, "default", LimitKind.CONCURRENCY, 1)])
     assert not leaves_room(of_queue, [first], Cycle(), narrow)
     assert not leaves_room(of_queue, [mail], Cycle(), None)
+
+
+@ON_SQLITE
+def test_a_full_cycle_leaves_room_in_a_lane(claims):
+    first, _second, mail = claims
+    book = LimitBook(entries=("default",), queue_options={"default": QueueOptions(ordered=True)})
+    assert leaves_room(book, [first], Cycle(), None)
+    assert leaves_room(book, [first], Cycle(claims=(mail,)), request(limit=1))
+    assert not leaves_room(book, [first], Cycle(claims=(mail,)), request(limit=2))
+    assert not leaves_room(book, [mail], Cycle(), None)
 
 
 def test_the_end_of_a_job_wakes_a_worker_of_another_queue(queue, ledger, start_worker):  # noqa: F811

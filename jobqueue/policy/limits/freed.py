@@ -1,4 +1,4 @@
-"""Whether the jobs that ended make room under limits that only other workers can use."""
+"""Whether the jobs that ended make room, under limits or in lanes, that only other workers can use."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from jobqueue.records.limit import Limit, LimitKind
 
 
 def leaves_room(book: LimitBook, ended: Sequence[Claim], cycle: Cycle, request: ClaimRequest | None) -> bool:
-    """Return whether a cycle that settled these claims left room under a limit that it couldn't fill itself.
+    """Return whether a cycle that settled these claims left room that it couldn't fill itself.
 
     It couldn't if it claimed nothing, if it had no more free slots, or if the limit's jobs may be in queues that this
-    worker doesn't serve. Otherwise it has looked at all jobs under the limit, in the same transaction.
+    worker doesn't serve. Otherwise it has looked at all jobs under the limit or of the lane, in the same transaction.
+    One ended job of a lane may make room for several, so the number of jobs that were taken says nothing there.
     """
     if not book or not ended:
         return False
     taken = Counter(limit.place for limit in _limits(book, cycle.claims))
     is_full = request is None or len(cycle.claims) == request.limit
+    if is_full and any(book.is_ordered(one.queue) for one in ended):
+        return True
     for limit in _limits(book, ended):
         taken[limit.place] -= 1
         if taken[limit.place] < 0 and (is_full or _is_elsewhere(limit, request)):

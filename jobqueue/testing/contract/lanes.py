@@ -194,6 +194,25 @@ class LaneContract(Contract):
         assert finish(backend, first[0])
         assert ids(claim(backend, limits=limits)) == [jobs[2]]
 
+    def test_a_parallel_job_passes_many_whose_key_is_used_up(self, backend: Backend) -> None:
+        limits = (at_once(1, key="account"),)
+        keys = [*"aaaaaab", *"c" * 30, "d"]
+        jobs = put_all(
+            backend,
+            *(in_lane(parallel=True, concurrency_key=f'{{"account":"{key}"}}') for key in keys),
+            in_lane(),
+            in_lane(parallel=True),
+        )
+        taken = [claim(backend, limit=1, limits=limits) for _ in range(4)]
+        assert [ids(one) for one in taken] == [[jobs[0]], [jobs[6]], [jobs[7]], [jobs[37]]]
+        assert claim(backend, limits=limits) == []  # they are used up, and the next one is a barrier
+
+    def test_a_parallel_job_passes_many_whose_type_has_no_slot(self, backend: Backend) -> None:
+        limits = (at_once(1),)
+        jobs = put_all(backend, *(in_lane(parallel=True) for _ in range(6)), in_lane(type="greet", parallel=True))
+        taken = [claim(backend, limit=1, limits=limits) for _ in range(3)]
+        assert [ids(one) for one in taken] == [[jobs[0]], [jobs[6]], []]
+
     def test_a_worker_without_the_type_of_a_barrier_leaves_what_is_behind(self, backend: Backend) -> None:
         jobs = put_all(backend, in_lane(parallel=True), in_lane(type="rare"), in_lane(parallel=True))
         some = frozenset({"resize"})

@@ -186,7 +186,7 @@ class Loop:
     def _pass_on(
         self, book: LimitBook, ended: Sequence[PendingSettlement], cycle: Cycle, request: ClaimRequest | None
     ) -> None:
-        """Wake other workers if a limit has room that this one couldn't fill: nothing else tells them."""
+        """Wake other workers if a limit or a lane has room that this one couldn't fill: nothing else tells them."""
         if leaves_room(book, [held.claim for held, _ in ended], cycle, request):
             self._context.database.ask(self._context.backend.wake)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,12 +16,14 @@ from jobqueue import foreign_json
 from jobqueue.backends.sql.claims.crowd import Group
 from jobqueue.backends.sql.session import Session
 from jobqueue.clock import SYSTEM
-from jobqueue.policy.lanes import Lane, in_places, lane_of
+from jobqueue.policy.lanes import Lane, LaneJob, in_places, lane_of
 from jobqueue.policy.limits.limits import Candidate, LimitBook
 from jobqueue.records import Hold, QueueOptions, Settlement
 
 #: The most lanes at which one claim looks.
 MOST_LANES = 64
+#: How many jobs of a lane, and of all lanes, a claim reads if limits withhold the first ones.
+MOST_OF_LANE, MOST_READ = 500, 4_000
 #: How many waiting jobs that have become due one claim moves to the due ones of their lanes.
 MOST_MOVED = 500
 #: How many jobs one claim searches for some that have no place in a lane, and how many of these get one.
@@ -33,6 +35,8 @@ _MOVED_EVERY = 0.02
 
 #: A queue, and the name of one of its lanes.
 Name = tuple[str, str]
+#: Returns the queues whose limits admit too few of these jobs, and may admit others.
+ShortQueues = Callable[[Sequence[Candidate]], Collection[str]]
 
 
 class Unplaced(NamedTuple):
@@ -58,6 +62,44 @@ class LaneChoice:
     is_partial: bool = False
 
 
+class _Heads:
+    """The first due jobs of the lanes that a claim has read."""
+
+    def __init__(self, kinds: Collection[tuple[str, str]], left_out: Collection[str]) -> None:
+        self._kinds, self._left_out = kinds, left_out
+        self._lanes: dict[Name, Lane] = {}
+        self._jobs: dict[Name, list[LaneJob]] = {}
+
+    def read(self, lanes: Mapping[Name, Lane]) -> None:
+        """Take lanes in. They replace what was read of them before."""
+        for name, lane in lanes.items():
+            lane.due = [one for one in lane.due if one.id not in self._left_out]
+            self._lanes[name] = lane
+            self._jobs[name] = [one for one in lane.may_start() if (one.queue, one.type) in self._kinds]
+
+    def longer(self, window: int, short_queues: ShortQueues) -> list[Name]:
+        """Return the lanes in which more jobs may start together than the ``window`` of due ones that was read.
+
+        These are of the queues in which limits admit too few of what was read.
+        """
+        full = [
+            name
+            for name, lane in self._lanes.items()
+            if len(lane.due) >= window and len(lane.may_start()) == len(lane.due) and lane.due[-1].parallel
+        ]
+        queues = short_queues([job for job, _place in self.candidates().values()]) if full else ()
+        return [name for name in full if name[0] in queues]
+
+    def candidates(self) -> dict[str, tuple[Candidate, Candidate]]:
+        """Return the jobs that may start, by id, each with the one whose place in the order of claims it takes."""
+        return {job.id: (job, place) for jobs in self._jobs.values() for job, place in in_places(jobs)}
+
+    @property
+    def withheld(self) -> int:
+        """Return how many lanes hold jobs."""
+        return sum(len(self._jobs[name]) < len(lane.due) for name, lane in self._lanes.items())
+
+
 class LaneClaims(ABC):
     """Finds the jobs of lanes that may start."""
 
@@ -75,7 +117,9 @@ class LaneClaims(ABC):
         #: The queues of which jobs were taken in the current round through their lanes.
         self._useful: set[str] = set()
 
-    def choose(self, groups: Sequence[Group], book: LimitBook, most: int, left_out: Collection[str]) -> LaneChoice:
+    def choose(
+        self, groups: Sequence[Group], book: LimitBook, most: int, left_out: Collection[str], short_queues: ShortQueues
+    ) -> LaneChoice:
         """Choose the jobs that may start. ``groups`` are those of ordered queues whose limits are locked."""
         queues = {one.queue: options for one in groups if (options := book.options_of(one.queue)) is not None}
         if not queues:
@@ -87,17 +131,17 @@ class LaneClaims(ABC):
         locked = sorted(lane for lane, is_locked in lanes.items() if is_locked)
         strict = {one for one in locked if queues[one[0]].strict}
         kinds = {(one.queue, one.type) for one in groups}
-        window = len(left_out) + max(2, min(most, -(-4 * most // max(1, len(locked)))))
-        found: dict[str, tuple[Candidate, Candidate]] = {}
-        withheld = 0
-        for lane in self.states(locked, strict, window).values() if locked else ():
-            lane.due = [one for one in lane.due if one.id not in left_out]
-            jobs = [one for one in lane.may_start() if (one.queue, one.type) in kinds]
-            found |= {job.id: (job, place) for job, place in in_places(jobs)}
-            withheld += len(jobs) < len(lane.due)
+        window = max(2, min(most, -(-4 * most // max(1, len(locked)))))
+        heads = _Heads(kinds, left_out)
+        if locked:
+            heads.read(self.states(locked, strict, len(left_out) + window))
+        if wide := heads.longer(window, short_queues):
+            further = max(2 * window, min(MOST_OF_LANE, MOST_READ // len(wide)))
+            heads.read(self.states(wide, strict.intersection(wide), len(left_out) + further))
+        found = heads.candidates()
         # Before a worker sleeps, it searches for what has no place yet, and looks again if it finds any.
         is_contended = len(locked) < len(lanes) or (not found and self._place(groups, queues))
-        return LaneChoice(found, withheld, is_contended, bool(partial))
+        return LaneChoice(found, heads.withheld, is_contended, bool(partial))
 
     def _move_due(self, queues: Sequence[str]) -> None:
         """Move waiting jobs that have become due, unless that was done just now."""

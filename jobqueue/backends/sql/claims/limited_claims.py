@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from jobqueue.backends.ports.limits import MAX_AGE, Limits
@@ -121,7 +122,10 @@ class LimitedClaims(ABC):
             allowances.occupied(*occupied)
         self._count_starts(allowances, [(one.queue, one.type, None) for one in groups])
         in_lanes = [group for group in groups if book.is_ordered(group.queue)]
-        lanes = self.lanes.choose(in_lanes, book, request.limit, left_out) if in_lanes else LaneChoice()
+        lanes = LaneChoice()
+        if in_lanes:
+            short_queues = partial(self._short_queues, in_lanes, allowances, request.limit)
+            lanes = self.lanes.choose(in_lanes, book, request.limit, left_out, short_queues)
         fair_groups = [group for group in groups if book.is_fair(group.queue)]
         fair = self._in_turns(fair_groups, allowances, request, book, left_out, result) if fair_groups else {}
         others = [group for group in groups if not (book.is_ordered(group.queue) or book.is_fair(group.queue))]
@@ -145,6 +149,20 @@ class LimitedClaims(ABC):
             if not most:
                 chosen.withhold(allowances.wait(group.queue, group.type, None))
         return chosen
+
+    def _short_queues(
+        self, groups: Sequence[Group], allowances: Allowances, most: int, jobs: Sequence[Candidate]
+    ) -> set[str]:
+        """Return the queues of lanes whose limits admit too few of these jobs, and may admit others."""
+        kinds = {(one.queue, one.type, one.keys) for one in jobs}
+        if not any(allowances.accounts(*kind) for kind in kinds):
+            return set()
+        self._count_starts(allowances, kinds)
+        left = allowances.copy()
+        admitted = choose(sorted(jobs), left, most).jobs
+        if len(admitted) >= most or len(admitted) == len(jobs):
+            return set()
+        return {one.queue for one in groups if left.left(one.queue, one.type, None, 1)}
 
     def _in_turns(
         self,

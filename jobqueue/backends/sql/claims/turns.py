@@ -23,8 +23,8 @@ from jobqueue.records.turn import ServedTurn
 SLICE = 32
 #: Among how many jobs a claim looks for some without a stored value: each fourth claim, and after it found some.
 FURTHER, _FURTHER_EVERY = 128, 4
-#: The most queues and priorities, and the most jobs of a turn, that a claim reads.
-MOST_LEVELS, MOST_OF_TURN = 16, 256
+#: The most queues and priorities, and the most jobs of a turn, that a claim reads. The most levels that are remembered.
+MOST_LEVELS, MOST_OF_TURN, MOST_REMEMBERED = 16, 256, 1_000
 #: How much further each read of a claim goes, if the jobs of the last one are not enough.
 _WIDTHS = (1, 4, 16, 64)
 #: Seconds until the next look, if the turns that a claim read have no job that may start, and others may have one.
@@ -44,9 +44,8 @@ Lines = dict[str, list[Candidate]]
 class Look:
     """What a claim reads before it asks for the jobs of turns.
 
-    ``lines`` are what claims stored, with their numbers. ``keys`` are further turns of each group
-    in order, with their first jobs if these are due. ``places``
-    are the first due jobs of all turns. ``further`` are some jobs behind them, with their places in the queue.
+    ``lines`` are what claims stored, with their numbers. ``keys`` are further turns of each group in order, with their
+    first jobs if these are due. ``places`` are the first due jobs of all turns. ``further`` are some behind them.
     """
 
     lines: list[tuple[int, ServedTurn]] = field(default_factory=list)
@@ -149,6 +148,8 @@ class FairClaims(ABC):
 
         Levels of a worse priority than that of enough jobs are left out.
         """
+        if len(self._levels) >= MOST_REMEMBERED:  # other programs may name any number of queues
+            self._levels.clear()  # not in the loop, because ``record`` needs the levels of this claim
         found: dict[tuple[str, int], FairLevel] = {}
         ordered = sorted(groups, key=lambda group: (group.priority, group.queue))
         enough = 0
@@ -166,8 +167,6 @@ class FairClaims(ABC):
     def _level(self, queue: str, priority: int, book: LimitBook) -> Level:
         level = self._levels.get((queue, priority))
         if level is None:
-            if len(self._levels) >= 1_000:  # other programs may name any number of queues
-                self._levels.clear()
             options = book.options_of(queue)
             weights = options.weights if options else None
             level = self._levels[queue, priority] = Level(VirtualTimes(weights))
