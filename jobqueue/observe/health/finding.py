@@ -117,7 +117,8 @@ class Finding:
     that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
     known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
     worker or the database. ``limit`` is the limit that keeps jobs from starting. ``measured`` and ``threshold`` are set
-    if a rule compares them, and ``scope`` has the queue and type that are judged together.
+    if a rule compares them. ``scope`` has the queue and type that are judged together, or the place of a limit and the
+    value of its key.
     """
 
     level: Level
@@ -185,6 +186,7 @@ _SUBJECT: dict[Cause, tuple[str, ...]] = {
     Cause.SCHEDULE_IN_TROUBLE: ("schedule",),
     Cause.QUEUE_DEEP: ("scope",),
     Cause.DEAD_LETTERS: ("scope",),
+    Cause.LIMIT_USED_UP: ("scope",),
 }
 _ANY_SUBJECT = ("queues", "types", "job", "worker", "duty", "schedule", "tenant")
 

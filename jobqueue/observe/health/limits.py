@@ -68,6 +68,7 @@ def limit_used_up(seen: Reading) -> Iterator[Finding]:
             due=sum(row.due for row in rows),
             is_capped=any(row.capped for row in rows),
             since=one.use.since if is_stuck(one, seen) else one.since,
+            scope=account,
             reason="" if one.stored is None else one.stored.reason,
             limit=one,
         )

@@ -420,6 +420,19 @@ def test_a_limit_says_what_uses_it_up_and_who_set_it():
     )
 
 
+def test_a_used_up_limit_is_one_problem_whatever_waits_for_it():
+    def key(*depths, value="7", number=1):
+        found = withheld(held=STALLED_FOR)[0]
+        use = replace(found.use, value=value, limit=replace(found.use.limit, number=number), used=number)
+        waiting = [replace(found, queue=row.queue, use=use) for row in depths]
+        (one,) = findings(reading(*depths, workers=[worker()], withheld=waiting))
+        return one.key
+
+    mail = depth("mail", oldest_due_at=NOON - OLD)
+    assert key(LONG_DUE) == key(mail, LONG_DUE) == key(LONG_DUE, number=2)
+    assert key(LONG_DUE) != key(LONG_DUE, value="8")
+
+
 def test_one_cause_is_one_line_however_many_it_concerns():
     seen = reading(*(depth(f"queue-{number:02}") for number in range(20)), workers=[worker(queues=("other",))])
     (one,) = findings(seen)
