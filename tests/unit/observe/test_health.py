@@ -15,7 +15,9 @@ from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.observe.health.flow import FORGOTTEN_AFTER, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
 from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG, MANY_DEAD_ROWS
+from jobqueue.observe.health.thresholds import LASTING
 from jobqueue.observe.health.workers import CLOCK_TOLERANCE, PATIENCE, SILENCE_WARNS_FOR
+from jobqueue.policy.alerts.rules import RuleBook
 from jobqueue.policy.histogram import bucket
 from jobqueue.records import (
     DeadJob,
@@ -78,10 +80,10 @@ def attempts(recent, past=None, window=MINUTE):
     return sums | {PAST: {recent.name: MetricSum(recent.name, *added)}}
 
 
-def withheld(age=STALLED_FOR, held=MINUTE, stored=None, **use):
+def withheld(age=STALLED_FOR, held=MINUTE, stored=None, key="size", **use):
     """Make jobs that a limit keeps waiting."""
-    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if "next_start" in use else LimitKind.CONCURRENCY, 1, key="size")
-    used = LimitUse(limit, "7", 1, running=("01J",), since=NOON - held, **use)
+    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if "next_start" in use else LimitKind.CONCURRENCY, 1, key=key)
+    used = LimitUse(limit, "7" if key else "", 1, running=("01J",), since=NOON - held, **use)
     author = None if stored is None else StoredLimit(limit, "the provider is slow", "ann", NOON - stored)
     return [WithheldJobs("default", "resize", NOON - age, used, author)]
 
@@ -91,6 +93,7 @@ def usual(seconds):
     return {PAST: {"resize": ends()._replace(ran=10, ran_for=10 * seconds)}}
 
 
+MANY_DUE = depth(queued=2_000, oldest_due_at=NOON - LASTING)
 LONG_DUE = depth(oldest_due_at=NOON - OLD)
 STOPPING = worker(state=WorkerState.STOPPING)
 KILLED = worker("host:2:cd", seen_at=NOON - DEAD_AFTER - SECOND)
@@ -138,6 +141,33 @@ READINGS = {
     "nothing": (reading(), []),
     "a deep queue": (
         reading(depth(queued=1_001, oldest_due_at=NOON - 5 * MINUTE), workers=[worker()]),
+        [("WARNING", "queue_deep", "default", "queued_jobs")],
+    ),
+    "a deep queue behind a limit": (
+        reading(MANY_DUE, workers=[worker()], withheld=withheld(LASTING, next_start=MINUTE, key="")),
+        [],
+    ),
+    "a deep queue beside one behind a limit": (
+        reading(
+            MANY_DUE,
+            depth(name="greet", queued=500, oldest_due_at=NOON - LASTING, capped=True),
+            workers=[worker(types=("resize", "greet"))],
+            withheld=withheld(LASTING, key=""),
+            counts={"default": 2_501},
+        ),
+        [],
+    ),
+    "a deep queue behind a limit, of which a rule says how deep it may be": (
+        reading(
+            MANY_DUE,
+            workers=[worker()],
+            withheld=withheld(LASTING, key=""),
+            rules=RuleBook(({"rule": "queue_deep", "queue": "default", "above": 1_000},)),
+        ),
+        [("WARNING", "queue_deep", "default", "queued_jobs")],
+    ),
+    "a deep queue of which a limit holds back some jobs": (
+        reading(MANY_DUE, workers=[worker()], withheld=withheld(LASTING)),
         [("WARNING", "queue_deep", "default", "queued_jobs")],
     ),
     "a burst": (reading(depth(queued=1_001), workers=[worker()]), []),
