@@ -30,6 +30,7 @@ from jobqueue.records import (
     LimitUse,
     MetricSum,
     PauseRecord,
+    QueueOptions,
     QuietJob,
     Scope,
     StoredLimit,
@@ -346,6 +347,15 @@ READINGS = {
     "a flood": (
         reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 45, "other": 5}}),
         [("WARNING", "tenant_flood", "default", "queued_jobs")],
+    ),
+    "a flood of a fair queue": (
+        reading(
+            depth(),
+            workers=[worker()],
+            tenants={("default", "resize"): {"acme": 45, "other": 5}},
+            options={"default": QueueOptions(fair="tenant")},
+        ),
+        [],
     ),
     "no flood": (
         reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 30, "other": 20}}),
