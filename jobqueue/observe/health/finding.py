@@ -44,6 +44,7 @@ class Cause(StrEnum):
     HELD_BY_DEAD = "held_by_dead"
     WORKER_SILENT = "worker_silent"
     QUEUE_STALLED = "queue_stalled"
+    LANE_STOPPED = "lane_stopped"
     QUEUE_DEEP = "queue_deep"
     PAUSE_FORGOTTEN = "pause_forgotten"
     PROGRESS_STUCK = "progress_stuck"
@@ -173,6 +174,7 @@ _SUBJECT: dict[Cause, tuple[str, ...]] = {
     Cause.CRITICAL_DEAD: ("job",),
     Cause.JOB_LEFT_OUT: ("job",),
     Cause.PROGRESS_STUCK: ("job",),
+    Cause.LANE_STOPPED: ("job",),
     Cause.QUEUE_FULL: ("queues",),
     Cause.QUEUE_NOT_SERVED: ("queues",),
     Cause.QUEUE_STALLED: ("queues",),
@@ -195,6 +197,7 @@ _ANY_SUBJECT = ("queues", "types", "job", "worker", "duty", "schedule", "tenant"
 _OF_ALL = {
     Cause.JOB_LEFT_OUT: Place.WORKERS,
     Cause.PROGRESS_STUCK: Place.RUNNING_JOBS,
+    Cause.LANE_STOPPED: Place.DEAD_LETTERS,
     Cause.CRITICAL_DEAD: Place.DEAD_LETTERS,
 }
 

@@ -132,7 +132,7 @@ def _waiting_for_turn(seen: Reading, length: timedelta) -> list[Depth]:
     not_taken = seen.not_taken
     withheld = {(one.queue, one.type) for one in seen.withheld}  # another finding names the limit
     served = [row for row in seen.depths if not row.paused and row not in not_taken] if seen.alive else []
-    served = [row for row in served if (row.queue, row.type) not in withheld]
+    served = [row for row in served if (row.queue, row.type) not in withheld and row.queue not in seen.stopped_queues]
     return [row for row in served if row.oldest_due_at is not None and seen.now - row.oldest_due_at >= length]
 
 

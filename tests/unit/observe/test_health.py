@@ -23,6 +23,9 @@ from jobqueue.records import (
     DeadJob,
     DeadLetterCount,
     Depth,
+    Hold,
+    LaneHold,
+    LaneRecord,
     LapsedLeases,
     Lengths,
     Limit,
@@ -87,6 +90,11 @@ def withheld(age=STALLED_FOR, held=MINUTE, stored=None, key="size", **use):
     used = LimitUse(limit, "7" if key else "", 1, running=("01J",), since=NOON - held, **use)
     author = None if stored is None else StoredLimit(limit, "the provider is slow", "ann", NOON - stored)
     return [WithheldJobs("default", "resize", NOON - age, used, author)]
+
+
+def lane(name, hold=Hold.IS_DEAD):
+    """Make a lane in which three jobs wait for one that holds it."""
+    return LaneRecord("default", name, 3, "8", hold=LaneHold(f"dead-{name}", hold))
 
 
 def usual(seconds):
@@ -302,6 +310,18 @@ READINGS = {
     ),
     "nothing ends, and nothing waits for long": (reading(depth(), workers=[worker()], moving=set()), []),
     "paused for some time": (reading(depth(oldest_due_at=NOON - OLD, paused=True), workers=[worker()]), []),
+    "a stopped lane": (
+        reading(LONG_DUE, workers=[worker()], moving={"images"}, lanes=[lane("a"), lane("b")]),
+        [("WARNING", "lane_stopped", "default", "dead_letters")],
+    ),
+    "a stopped lane beside one that goes on": (
+        reading(LONG_DUE, workers=[worker()], moving={"default"}, lanes=[lane("a"), lane("b", Hold.RUNS)]),
+        [("WARNING", "lane_stopped", "default", "job"), ("WARNING", "overdue", "default", "queued_jobs")],
+    ),
+    "a lane that waits for a job that runs": (
+        reading(LONG_DUE, workers=[worker()], moving={"images"}, lanes=[lane("a", Hold.RUNS)]),
+        [("WARNING", "queue_stalled", "default", "queued_jobs")],
+    ),
     "all fail": (
         reading(attempts=attempts(ALL_FAILED, ALL_WELL), dead_letters=[DEAD]),
         [("ERROR", "failing", "", "dead_letters")],
