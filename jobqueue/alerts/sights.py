@@ -12,6 +12,7 @@ from django.utils import translation
 from jobqueue.alert_settings import DELIVERY_TYPE
 from jobqueue.clock import to_text
 from jobqueue.observe.health import Cause, Finding, Level, Reading, advice, findings, sentence
+from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.observe.health.kinds import critical_types
 from jobqueue.observe.health.thresholds import critical_dead
 from jobqueue.observe.terminal_safe import one_line
@@ -136,8 +137,16 @@ def _clean(one: Finding) -> Finding:
         tenant=_safe(one.tenant),
         duty=_safe(one.duty),
         reason=_safe(one.reason),
+        limit=None if one.limit is None else _clean_limit(one.limit),
         parts=tuple(map(_clean, one.parts)),
     )
+
+
+def _clean_limit(one: WithheldJobs) -> WithheldJobs:
+    limit = replace(one.use.limit, name=_safe(one.use.limit.name), key=_safe(one.use.limit.key))
+    use = replace(one.use, limit=limit, value=_safe(one.use.value), running=tuple(map(_safe, one.use.running)))
+    stored = one.stored and replace(one.stored, reason=_safe(one.stored.reason), author=_safe(one.stored.author))
+    return replace(one, queue=_safe(one.queue), type=_safe(one.type), use=use, stored=stored)
 
 
 def _safe(text: str) -> str:

@@ -32,7 +32,11 @@ def check_handlers(**_: Any) -> list[CheckMessage]:
     kinds = sorted(registry, key=lambda kind: kind.name)
     slow = [message for kind in kinds if is_sqlite and kind.atomic for message in _long_transaction(kind)]
     apart = _divided(kinds, conf.get("DATABASE")) if _queue_vendor() else ()
-    each = (message for kind in kinds for message in (*_secrets(kind), *_forgotten_version(kind), *_lane(kind)))
+    each = (
+        message
+        for kind in kinds
+        for message in (*_secrets(kind), *_forgotten_version(kind), *_lane(kind), *_turns(kind))
+    )
     return [*slow, *apart, *each]
 
 
@@ -103,6 +107,21 @@ def _lane(kind: JobType) -> Iterator[CheckMessage]:
             f"{kind.name!r}: all its jobs share one lane.",
             hint=did_you_mean(ordered, known) or "Use another queue for this type.",
             id="jobqueue.W028",
+        )
+
+
+def _turns(kind: JobType) -> Iterator[CheckMessage]:
+    """Warn about a fair queue whose jobs take turns by a field that the payload doesn't have."""
+    if not conf.is_sound():
+        return
+    queue, known = kind.options.queue, fields_of(kind.signature.form)
+    fair = queues.options_of(queue).fair
+    if fair and known is not None and fair not in known:
+        yield Caution(
+            f"The jobs of {queue!r} take turns by {fair!r} in JOBQUEUE['QUEUES'], which is no field of the payload of "
+            f"the job type {kind.name!r}: all its jobs share one turn.",
+            hint=did_you_mean(fair, known) or "Use another queue for this type.",
+            id="jobqueue.W029",
         )
 
 

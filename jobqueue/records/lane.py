@@ -38,3 +38,8 @@ class LaneRecord:
     head: str | None
     running: tuple[str, ...] = ()
     hold: LaneHold | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether it is strict and has stopped at a dead letter."""
+        return self.hold is not None and self.hold.hold is Hold.IS_DEAD

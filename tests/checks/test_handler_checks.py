@@ -293,3 +293,24 @@ def test_w010_beside_its_data_it_is_in_order(register, settings, given):
     settings.JOBQUEUE = given
     register(book, atomic=True)
     assert "jobqueue.W010" not in _ids()
+
+
+# W029: a fair queue by a field that the payload does not have
+
+
+def test_w029_a_misspelt_field_of_a_fair_queue(register, settings):
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"fair": "order_ids"}}}
+    register(book, queue="imports")
+    message = _only("jobqueue.W029")
+    assert message.level == WARNING
+    assert all(word in message.msg for word in ("'imports'", "'order_ids'", "'book'"))
+    assert message.hint == "Did you mean 'order_id'?"
+
+
+@pytest.mark.parametrize(
+    ("queue", "fair"), [("imports", "order_id"), ("imports", "tenant"), ("imports", "workspace"), ("mail", "order_ids")]
+)
+def test_w029_is_silent_where_jobs_have_the_value(register, settings, queue, fair):
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"fair": fair}}}
+    register(book, queue=queue)
+    assert _ids() == []

@@ -12,7 +12,7 @@ from jobqueue.handlers.registry import registry
 from jobqueue.models import Job, Pause, Worker
 from jobqueue.observe.health import Cause, findings, look
 from jobqueue.records import Limit, LimitKind, Progress, Scope
-from jobqueue.testing.contract.harness import draft, put_all, take
+from jobqueue.testing.contract.harness import bury, draft, put, put_all, take
 from tests.sql.test_plans import LONG_AGO, all_visible, fill
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -119,6 +119,20 @@ def test_a_queue_does_not_move(named, over, due, worker, counted):
     assert named("The queue default does not move: 1 job is due, the oldest for 20", Cause.QUEUE_STALLED) == 1
     counted(completed=1)
     over(Cause.QUEUE_STALLED)
+
+
+def test_a_strict_lane_has_stopped(named, over, queue, due, worker, settings):
+    settings.JOBQUEUE = settings.JOBQUEUE | {"QUEUES": {"default": {"ordered": True, "strict": True}}}
+    worker()
+    dead = put(queue, "send_welcome", lane="*", parallel=False)
+    (claim,) = take(queue, 1, types=frozenset({"send_welcome"}))
+    bury(queue, claim)
+    due(ago=20 * MINUTE, lane="*", parallel=False)
+    words = f"A lane of the queue default has stopped at {dead}, which is a dead letter: 1 job waits."
+    assert named(words, Cause.LANE_STOPPED) == exits.WARNING
+    assert Cause.QUEUE_STALLED not in named_causes(queue)
+    queue.operator.purge([dead])
+    over(Cause.LANE_STOPPED)
 
 
 def test_progress_is_stuck(named, over, queue, due, worker, change):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jobqueue.observe.health import duties, failures, flow, limits, schedules, storage, thresholds, workers
+from jobqueue.observe.health import duties, failures, flow, lanes, limits, schedules, storage, thresholds, workers
 from jobqueue.observe.health.finding import Cause, Finding, Level, summed_up
 from jobqueue.observe.health.reading import Reading
 
@@ -47,6 +47,7 @@ _RUN_HERE: tuple[Find, ...] = (
     flow.progress_stuck,
     flow.tenant_flood,
     limits.limit_used_up,
+    lanes.lane_stopped,
 )
 _ORDER = {cause: place for place, cause in enumerate(Cause)}
 

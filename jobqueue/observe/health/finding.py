@@ -44,6 +44,7 @@ class Cause(StrEnum):
     HELD_BY_DEAD = "held_by_dead"
     WORKER_SILENT = "worker_silent"
     QUEUE_STALLED = "queue_stalled"
+    LANE_STOPPED = "lane_stopped"
     QUEUE_DEEP = "queue_deep"
     PAUSE_FORGOTTEN = "pause_forgotten"
     PROGRESS_STUCK = "progress_stuck"
@@ -117,7 +118,8 @@ class Finding:
     that a dead worker holds, ``dead`` the dead letters of its types. ``since`` is when it began, if
     known. ``length`` is how long it has lasted, or how far clocks are apart. ``reason`` comes from an operator, a
     worker or the database. ``limit`` is the limit that keeps jobs from starting. ``measured`` and ``threshold`` are set
-    if a rule compares them, and ``scope`` has the queue and type that are judged together.
+    if a rule compares them. ``scope`` has the queue and type that are judged together, or the place of a limit and the
+    value of its key.
     """
 
     level: Level
@@ -172,6 +174,7 @@ _SUBJECT: dict[Cause, tuple[str, ...]] = {
     Cause.CRITICAL_DEAD: ("job",),
     Cause.JOB_LEFT_OUT: ("job",),
     Cause.PROGRESS_STUCK: ("job",),
+    Cause.LANE_STOPPED: ("job",),
     Cause.QUEUE_FULL: ("queues",),
     Cause.QUEUE_NOT_SERVED: ("queues",),
     Cause.QUEUE_STALLED: ("queues",),
@@ -185,6 +188,7 @@ _SUBJECT: dict[Cause, tuple[str, ...]] = {
     Cause.SCHEDULE_IN_TROUBLE: ("schedule",),
     Cause.QUEUE_DEEP: ("scope",),
     Cause.DEAD_LETTERS: ("scope",),
+    Cause.LIMIT_USED_UP: ("scope",),
 }
 _ANY_SUBJECT = ("queues", "types", "job", "worker", "duty", "schedule", "tenant")
 
@@ -193,6 +197,7 @@ _ANY_SUBJECT = ("queues", "types", "job", "worker", "duty", "schedule", "tenant"
 _OF_ALL = {
     Cause.JOB_LEFT_OUT: Place.WORKERS,
     Cause.PROGRESS_STUCK: Place.RUNNING_JOBS,
+    Cause.LANE_STOPPED: Place.DEAD_LETTERS,
     Cause.CRITICAL_DEAD: Place.DEAD_LETTERS,
 }
 

@@ -10,7 +10,7 @@ from jobqueue.observe.health.finding import Cause, Finding, Level, Place
 from jobqueue.observe.health.reading import Reading, queue_states
 from jobqueue.observe.health.workers import of_rows
 from jobqueue.policy.alerts.rules import OFF
-from jobqueue.records import Depth, PauseRecord, Scope
+from jobqueue.records import Depth, PauseRecord, QueueOptions, Scope
 
 #: A queue in which nothing ends for this long, while jobs are due, is stalled.
 STALLED_FOR = timedelta(minutes=15)
@@ -132,7 +132,7 @@ def _waiting_for_turn(seen: Reading, length: timedelta) -> list[Depth]:
     not_taken = seen.not_taken
     withheld = {(one.queue, one.type) for one in seen.withheld}  # another finding names the limit
     served = [row for row in seen.depths if not row.paused and row not in not_taken] if seen.alive else []
-    served = [row for row in served if (row.queue, row.type) not in withheld]
+    served = [row for row in served if (row.queue, row.type) not in withheld and row.queue not in seen.stopped_queues]
     return [row for row in served if row.oldest_due_at is not None and seen.now - row.oldest_due_at >= length]
 
 
@@ -158,8 +158,10 @@ def progress_stuck(seen: Reading) -> Iterator[Finding]:
 
 
 def tenant_flood(seen: Reading) -> Iterator[Finding]:
-    """Find tenants whose jobs are most of what waits for long."""
+    """Find tenants whose jobs are most of what waits for long. In a fair queue, they delay nobody."""
     for row in seen.depths:
+        if seen.options.get(row.queue, QueueOptions()).fair:
+            continue
         sample = seen.tenants.get((row.queue, row.type), {})
         tenant, count = max(sample.items(), key=lambda one: one[1], default=("", 0))
         if tenant and count >= FLOOD_SHARE * sum(sample.values()):

@@ -10,6 +10,7 @@ from jobqueue.observe.health.failures import PAST
 from jobqueue.observe.health.finding import Cause, Finding, Level, Place, WithheldJobs
 from jobqueue.observe.health.flow import STALLED_FOR
 from jobqueue.observe.health.reading import Reading
+from jobqueue.observe.health.thresholds import LASTING
 from jobqueue.observe.limits import limits_in_force
 from jobqueue.policy.limits.uses import accounts_of
 from jobqueue.records import Depth
@@ -28,7 +29,7 @@ _SAMPLED = 20
 
 def withheld_jobs(backend: Backend, depths: Sequence[Depth], now: datetime) -> list[WithheldJobs]:
     """Read which used-up limits keep jobs waiting that have been due for long. Without such jobs, read nothing."""
-    late = [row for row in depths if row.oldest_due_at and now - row.oldest_due_at >= STALLED_FOR and not row.paused]
+    late = [row for row in depths if row.oldest_due_at and now - row.oldest_due_at >= LASTING and not row.paused]
     if not late:
         return []
     book, stored = limits_in_force(backend)
@@ -42,7 +43,7 @@ def withheld_jobs(backend: Backend, depths: Sequence[Depth], now: datetime) -> l
         for account in accounts_of(book, [(queue, kind, keys)]).keys() & used_up.keys():
             use = used_up[account]
             known = found.get((queue, kind, *account))
-            if now - since >= STALLED_FOR and (known is None or since < known.since):
+            if now - since >= LASTING and (known is None or since < known.since):
                 found[queue, kind, *account] = WithheldJobs(queue, kind, since, use, stored.get(use.limit.place))
     return sorted(found.values(), key=lambda one: (one.since, one.queue, one.type))
 
@@ -53,7 +54,8 @@ def limit_used_up(seen: Reading) -> Iterator[Finding]:
     for one in seen.withheld:
         account = one.use.limit.place, one.use.value
         level = _level(one, seen)
-        if level is Level.OK or account in named or not seen.alive:
+        is_late = seen.now - one.since >= STALLED_FOR
+        if level is Level.OK or account in named or not (is_late and seen.alive):
             continue
         named.add(account)
         pairs = {(each.queue, each.type) for each in seen.withheld if each.use == one.use}
@@ -68,6 +70,7 @@ def limit_used_up(seen: Reading) -> Iterator[Finding]:
             due=sum(row.due for row in rows),
             is_capped=any(row.capped for row in rows),
             since=one.use.since if is_stuck(one, seen) else one.since,
+            scope=account,
             reason="" if one.stored is None else one.stored.reason,
             limit=one,
         )

@@ -13,6 +13,7 @@ from jobqueue.observe.health.failures import LATELY, PAST, WINDOWS
 from jobqueue.observe.health.finding import Cause
 from jobqueue.observe.health.flow import FLOOD_AT, FLOOD_FOR, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.kinds import critical_types, own_limits
+from jobqueue.observe.health.lanes import strict_lanes
 from jobqueue.observe.health.limits import withheld_jobs
 from jobqueue.observe.health.reading import Reading
 from jobqueue.observe.health.schedules import LATE
@@ -61,6 +62,7 @@ def look(
         quiet=backend.health.quiet_jobs(STUCK_FOR),
         tenants=_tenants(backend, depths, now),
         withheld=withheld_jobs(backend, depths, now),
+        lanes=strict_lanes(backend, depths, options, now),
         attempts=attempts,
         moving=_moving(backend, now),
         busy_at=_busy_at(backend, now),

@@ -13,6 +13,7 @@ from jobqueue.records import (
     DeadJob,
     DeadLetterCount,
     Depth,
+    LaneRecord,
     LapsedLeases,
     Lengths,
     MetricSum,
@@ -31,6 +32,8 @@ from jobqueue.records.storage import Storage
 from jobqueue.records.worker import NEWS_EVERY
 
 WARN_AT = 0.8
+#: How many lanes of a queue are read.
+MOST_LANES = 100
 #: A worker whose leases have ended and that hasn't reported for this long is dead. Others are told by silence alone.
 DEAD_AFTER = NEWS_EVERY + timedelta(seconds=2)
 
@@ -44,8 +47,8 @@ class Reading:
     further. ``outbox`` is set if jobs are relayed, so that no worker here has to run them. ``attempts`` sums up, by
     type, the windows that end now, the shortest first; the last one is the past that the others are compared with.
     ``moving`` has the queues in which an attempt ended lately, and ``busy_at`` is the last minute in which any worker
-    counted something. ``options`` has the options of queues by name. ``capacity`` is the capacity of queues without
-    one of their own.
+    counted something. ``lanes`` has the lanes with jobs of strict queues in which jobs are late. ``options`` has the
+    options of queues by name. ``capacity`` is the capacity of queues without one of their own.
     ``critical`` has dead letters of critical types. ``ran`` has how long jobs of types that may be slow ran, and
     ``own_limits`` the time limits that these types set themselves.
     """
@@ -63,6 +66,7 @@ class Reading:
     quiet: Sequence[QuietJob] = ()
     tenants: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
     withheld: Sequence[WithheldJobs] = ()
+    lanes: Sequence[LaneRecord] = ()
     attempts: Mapping[timedelta, Mapping[str, MetricSum]] = field(default_factory=dict)
     moving: Set[str] | None = None
     busy_at: datetime | None = None
@@ -108,6 +112,14 @@ class Reading:
         return [row for row in waiting if not any(one.takes(row.queue, row.type) for one in alive)]
 
     @cached_property
+    def stopped_queues(self) -> Set[str]:
+        """Return the strict queues of which every lane with jobs has stopped at a dead letter."""
+        lanes: dict[str, list[bool]] = {}
+        for one in self.lanes:
+            lanes.setdefault(one.queue, []).append(one.is_stopped)
+        return {queue for queue, stopped in lanes.items() if all(stopped) and len(stopped) < MOST_LANES}
+
+    @cached_property
     def unserved_types(self) -> list[str]:
         """Return the waiting types that no live worker takes from any queue."""
         alive, waiting = self.alive, dict.fromkeys(row.type for row in self.not_taken)
@@ -130,9 +142,11 @@ class Reading:
             window: {name: one for name, one in parts.items() if type in ("", name)}
             for window, parts in self.attempts.items()
         }
+        depths = [one for one in self.depths if concerns(one.queue, one.type)]
         return replace(
             self,
-            depths=[one for one in self.depths if concerns(one.queue, one.type)],
+            depths=depths,
+            lanes=[one for one in self.lanes if any(row.queue == one.queue for row in depths)],
             pauses=[one for one in self.pauses if names[one.scope] in ("", one.name)],
             counts={} if type else {name: count for name, count in self.counts.items() if queue in ("", name)},
             dead_letters=[one for one in self.dead_letters if concerns(one.queue, one.type)],

@@ -35,6 +35,7 @@ def queue_deep(seen: Reading) -> Iterator[Finding]:
     served = [row for row in seen.depths if row.due and row not in not_taken] if seen.alive else []
     rows = [row for row in served if not row.paused and row.queue not in full]
     for rule, scope, several in _grouped(Cause.QUEUE_DEEP, rows, seen, lambda row: row.queue):
+        several = several if rule.queue or rule.type else _not_withheld(several, seen)
         due = _due(several, seen, rule)
         oldest = min((row.oldest_due_at for row in several if row.oldest_due_at), default=seen.now)
         if due > _threshold(rule) and seen.now - oldest >= LASTING:
@@ -42,12 +43,21 @@ def queue_deep(seen: Reading) -> Iterator[Finding]:
             yield replace(found, due=due, scope=scope, measured=due, threshold=rule.threshold)
 
 
+def _not_withheld(rows: list[Depth], seen: Reading) -> list[Depth]:
+    """Leave out what a limit of a whole queue or type holds back. A limit with a key holds back some jobs only."""
+    withheld = {(one.queue, one.type) for one in seen.withheld if not one.use.limit.key}
+    return [row for row in rows if (row.queue, row.type) not in withheld]
+
+
 def _due(rows: list[Depth], seen: Reading, rule: Rule) -> int:
-    """Count due jobs. Where the rows of a whole queue stop short, a count that went further is used."""
+    """Count due jobs. Where the rows of a queue stop short, a count of the whole queue that went further is used."""
     due = sum(row.due for row in rows)
     if rule.type or not any(row.capped for row in rows):
         return due
-    later = sum(row.queued - row.due for row in rows)
+    others = [row for row in seen.depths if row.queue == rows[0].queue and row not in rows]
+    if any(row.capped for row in others):
+        return due
+    later = sum(row.queued - row.due for row in rows) + sum(row.queued for row in others)
     return max(due, seen.counts.get(rows[0].queue, 0) - later)
 
 

@@ -15,12 +15,17 @@ from jobqueue.observe.health.finding import WithheldJobs
 from jobqueue.observe.health.flow import FORGOTTEN_AFTER, RELAYED_WITHIN, STALLED_FOR, STUCK_FOR
 from jobqueue.observe.health.reading import DEAD_AFTER
 from jobqueue.observe.health.storage import COSTLY_DEAD_ROWS, LARGE_LOG, MANY_DEAD_ROWS
+from jobqueue.observe.health.thresholds import LASTING
 from jobqueue.observe.health.workers import CLOCK_TOLERANCE, PATIENCE, SILENCE_WARNS_FOR
+from jobqueue.policy.alerts.rules import RuleBook
 from jobqueue.policy.histogram import bucket
 from jobqueue.records import (
     DeadJob,
     DeadLetterCount,
     Depth,
+    Hold,
+    LaneHold,
+    LaneRecord,
     LapsedLeases,
     Lengths,
     Limit,
@@ -28,6 +33,7 @@ from jobqueue.records import (
     LimitUse,
     MetricSum,
     PauseRecord,
+    QueueOptions,
     QuietJob,
     Scope,
     StoredLimit,
@@ -78,12 +84,17 @@ def attempts(recent, past=None, window=MINUTE):
     return sums | {PAST: {recent.name: MetricSum(recent.name, *added)}}
 
 
-def withheld(age=STALLED_FOR, held=MINUTE, stored=None, **use):
+def withheld(age=STALLED_FOR, held=MINUTE, stored=None, key="size", **use):
     """Make jobs that a limit keeps waiting."""
-    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if "next_start" in use else LimitKind.CONCURRENCY, 1, key="size")
-    used = LimitUse(limit, "7", 1, running=("01J",), since=NOON - held, **use)
+    limit = Limit(Scope.TYPE, "resize", LimitKind.RATE if "next_start" in use else LimitKind.CONCURRENCY, 1, key=key)
+    used = LimitUse(limit, "7" if key else "", 1, running=("01J",), since=NOON - held, **use)
     author = None if stored is None else StoredLimit(limit, "the provider is slow", "ann", NOON - stored)
     return [WithheldJobs("default", "resize", NOON - age, used, author)]
+
+
+def lane(name, hold=Hold.IS_DEAD):
+    """Make a lane in which three jobs wait for one that holds it."""
+    return LaneRecord("default", name, 3, "8", hold=LaneHold(f"dead-{name}", hold))
 
 
 def usual(seconds):
@@ -91,6 +102,7 @@ def usual(seconds):
     return {PAST: {"resize": ends()._replace(ran=10, ran_for=10 * seconds)}}
 
 
+MANY_DUE = depth(queued=2_000, oldest_due_at=NOON - LASTING)
 LONG_DUE = depth(oldest_due_at=NOON - OLD)
 STOPPING = worker(state=WorkerState.STOPPING)
 KILLED = worker("host:2:cd", seen_at=NOON - DEAD_AFTER - SECOND)
@@ -138,6 +150,33 @@ READINGS = {
     "nothing": (reading(), []),
     "a deep queue": (
         reading(depth(queued=1_001, oldest_due_at=NOON - 5 * MINUTE), workers=[worker()]),
+        [("WARNING", "queue_deep", "default", "queued_jobs")],
+    ),
+    "a deep queue behind a limit": (
+        reading(MANY_DUE, workers=[worker()], withheld=withheld(LASTING, next_start=MINUTE, key="")),
+        [],
+    ),
+    "a deep queue beside one behind a limit": (
+        reading(
+            MANY_DUE,
+            depth(name="greet", queued=500, oldest_due_at=NOON - LASTING, capped=True),
+            workers=[worker(types=("resize", "greet"))],
+            withheld=withheld(LASTING, key=""),
+            counts={"default": 2_501},
+        ),
+        [],
+    ),
+    "a deep queue behind a limit, of which a rule says how deep it may be": (
+        reading(
+            MANY_DUE,
+            workers=[worker()],
+            withheld=withheld(LASTING, key=""),
+            rules=RuleBook(({"rule": "queue_deep", "queue": "default", "above": 1_000},)),
+        ),
+        [("WARNING", "queue_deep", "default", "queued_jobs")],
+    ),
+    "a deep queue of which a limit holds back some jobs": (
+        reading(MANY_DUE, workers=[worker()], withheld=withheld(LASTING)),
         [("WARNING", "queue_deep", "default", "queued_jobs")],
     ),
     "a burst": (reading(depth(queued=1_001), workers=[worker()]), []),
@@ -271,6 +310,18 @@ READINGS = {
     ),
     "nothing ends, and nothing waits for long": (reading(depth(), workers=[worker()], moving=set()), []),
     "paused for some time": (reading(depth(oldest_due_at=NOON - OLD, paused=True), workers=[worker()]), []),
+    "a stopped lane": (
+        reading(LONG_DUE, workers=[worker()], moving={"images"}, lanes=[lane("a"), lane("b")]),
+        [("WARNING", "lane_stopped", "default", "dead_letters")],
+    ),
+    "a stopped lane beside one that goes on": (
+        reading(LONG_DUE, workers=[worker()], moving={"default"}, lanes=[lane("a"), lane("b", Hold.RUNS)]),
+        [("WARNING", "lane_stopped", "default", "job"), ("WARNING", "overdue", "default", "queued_jobs")],
+    ),
+    "a lane that waits for a job that runs": (
+        reading(LONG_DUE, workers=[worker()], moving={"images"}, lanes=[lane("a", Hold.RUNS)]),
+        [("WARNING", "queue_stalled", "default", "queued_jobs")],
+    ),
     "all fail": (
         reading(attempts=attempts(ALL_FAILED, ALL_WELL), dead_letters=[DEAD]),
         [("ERROR", "failing", "", "dead_letters")],
@@ -316,6 +367,15 @@ READINGS = {
     "a flood": (
         reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 45, "other": 5}}),
         [("WARNING", "tenant_flood", "default", "queued_jobs")],
+    ),
+    "a flood of a fair queue": (
+        reading(
+            depth(),
+            workers=[worker()],
+            tenants={("default", "resize"): {"acme": 45, "other": 5}},
+            options={"default": QueueOptions(fair="tenant")},
+        ),
+        [],
     ),
     "no flood": (
         reading(depth(), workers=[worker()], tenants={("default", "resize"): {"acme": 30, "other": 20}}),
@@ -418,6 +478,19 @@ def test_a_limit_says_what_uses_it_up_and_who_set_it():
         "The limit of 1 at once for the type resize with size 7 is used up, and 1 job is due, the oldest for 1h. "
         "ann set the limit 1d ago: the provider is slow."
     )
+
+
+def test_a_used_up_limit_is_one_problem_whatever_waits_for_it():
+    def key(*depths, value="7", number=1):
+        found = withheld(held=STALLED_FOR)[0]
+        use = replace(found.use, value=value, limit=replace(found.use.limit, number=number), used=number)
+        waiting = [replace(found, queue=row.queue, use=use) for row in depths]
+        (one,) = findings(reading(*depths, workers=[worker()], withheld=waiting))
+        return one.key
+
+    mail = depth("mail", oldest_due_at=NOON - OLD)
+    assert key(LONG_DUE) == key(mail, LONG_DUE) == key(LONG_DUE, number=2)
+    assert key(LONG_DUE) != key(LONG_DUE, value="8")
 
 
 def test_one_cause_is_one_line_however_many_it_concerns():

@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobqueue.observe.health.finding import Finding
-from jobqueue.observe.health.sentences import duties, failures, flow, limits, schedules, storage, thresholds, workers
+from jobqueue.observe.health.sentences import (
+    duties,
+    failures,
+    flow,
+    lanes,
+    limits,
+    schedules,
+    storage,
+    thresholds,
+    workers,
+)
 from jobqueue.observe.wording import Wording
 
 _WORDS = {
@@ -13,6 +23,7 @@ _WORDS = {
     **failures.WORDS,
     **flow.WORDS,
     **limits.WORDS,
+    **lanes.WORDS,
     **storage.WORDS,
     **duties.WORDS,
     **schedules.WORDS,

@@ -148,7 +148,7 @@ WORDS = {
     Cause.TENANT_FLOOD: Words(
         _flood,
         _several_floods,
-        _("Give these jobs a lower priority, or move them to another queue."),
+        _("Give these jobs a lower priority, or move them to another queue. With fair in QUEUES, tenants take turns."),
     ),
     Cause.OVERDUE: Words(
         _overdue,
