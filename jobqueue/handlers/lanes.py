@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jobqueue import queues
 from jobqueue.errors import InvalidOption
-from jobqueue.handlers.limits import text_of, value_of
+from jobqueue.handlers.limits import text_of, value_of, with_keys
 from jobqueue.handlers.options import KEY_LENGTH
 from jobqueue.policy.lanes import WHOLE_QUEUE
 from jobqueue.records import Draft
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 #: The types and queues for which a warning was given, which is given once for each.
 _warned: set[tuple[str, str]] = set()
+
+
+def with_all_keys(kind: JobType, draft: Draft) -> Draft:
+    """Return a draft with the keys of its limits, and of its fair queue or lane."""
+    keyed = with_keys(kind, draft)
+    return with_lane(kind, keyed, draft.parallel) if queues.options_of(draft.queue).ordered else keyed
 
 
 def with_lane(kind: JobType, draft: Draft, parallel: bool | None) -> Draft:
