@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from jobqueue import InvalidOption
+from jobqueue import InvalidOption, job
 from jobqueue.checks import handlers as checks
 from jobqueue.handlers import lanes
+from jobqueue.handlers.registry import registry
 from jobqueue.policy.lanes import lane_of
 from jobqueue.policy.queue_options import mistakes
+from jobqueue.records import Assignment
+from jobqueue.worker.executor.attempt import Running
 from tests.limits.test_declared import kind_of, sync
 
 
@@ -72,6 +75,17 @@ def test_a_producer_names_the_lane(settings, ordered, fields, lane, parallel):
 def test_a_value_that_names_no_lane_is_refused(settings, ordered, fields, told):
     with pytest.raises(InvalidOption, match=told):
         decided(settings, ordered, **fields)
+
+
+@pytest.mark.parametrize("parallel", [None, True])
+def test_a_follow_up_job_is_in_the_lane_of_the_tenant_that_it_inherits(settings, monkeypatch, parallel):
+    monkeypatch.setattr(registry, "_types", dict(registry._types))
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"ordered": "tenant"}}}
+    follower = job("bill", queue="imports", parallel=parallel)(sync)
+    given = {"id": "1", "type": "bill", "queue": "mail", "payload": "{}", "payload_version": 1, "attempt": 1}
+    given |= {"max_retries": 3, "fence": 1, "owner": "me", "tenant": "acme", "workspace": None, "parent_id": None}
+    draft = Running(Assignment(**given, context=None), lambda *_: None).follow(follower, (), {"account_id": 7})
+    assert (draft.tenant, draft.lane, draft.parallel) == ("acme", "acme", bool(parallel))
 
 
 def test_parallel_without_an_ordered_queue_is_accepted_and_told_once(settings, monkeypatch):
