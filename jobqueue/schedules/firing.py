@@ -136,7 +136,10 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
 
 
 def _with_keys(schedule: ScheduleRecord, kind: JobType, draft: Draft) -> Draft:
-    """Return a draft with the keys of its limits, and its lane. A key function is code of the project, which may raise anything."""
+    """Return a draft with the keys of its limits, and of its fair queue or lane.
+
+    A key function is code of the project, which may raise anything.
+    """
     try:
         return with_all_keys(kind, draft)
     except PayloadInvalid:
