@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 
 import pytest
+from pydantic import BaseModel, Field
 
 from jobqueue import InvalidOption, job
 from jobqueue.checks import handlers as checks
@@ -23,6 +25,7 @@ from tests.limits.test_declared import kind_of, sync
     [
         ({"ordered": "yes please"}, "must be True, or the name of the payload's field"),
         ({"ordered": 1}, "must be True, or the name of the payload's field"),
+        ({"ordered": "workspace"}, "must be True, or the name of the payload's field"),
         ({"ordered": True, "strict": 1}, "must be True or False, not 1"),
         ({"strict": True}, "has 'strict', but no 'ordered'"),
         ({"orderd": True}, "has the unknown option 'orderd'"),
@@ -75,6 +78,24 @@ def test_a_producer_names_the_lane(settings, ordered, fields, lane, parallel):
 def test_a_value_that_names_no_lane_is_refused(settings, ordered, fields, told):
     with pytest.raises(InvalidOption, match=told):
         decided(settings, ordered, **fields)
+
+
+class Account(BaseModel):
+    account_id: int = Field(alias="accountId")
+
+
+def renew(payload: Account) -> None:
+    """A handler of a payload whose field has another name in JSON."""
+
+
+@pytest.mark.parametrize(("ordered", "lane"), [("accountId", "7"), ("account_id", "*")])
+def test_a_producer_and_a_claim_name_the_same_lane(settings, ordered, lane):
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"ordered": ordered}}}
+    kind = kind_of(renew, queue="imports")
+    draft = kind.decide(kind.options, {"accountId": 7})
+    assert (draft.lane, lane_of(ordered, json.loads(draft.payload), None)) == (lane, lane)
+    told = [(one.id, one.hint) for one in checks._lane(kind)]
+    assert told == ([] if ordered == "accountId" else [("jobqueue.W028", "Did you mean 'accountId'?")])
 
 
 @pytest.mark.parametrize("parallel", [None, True])
