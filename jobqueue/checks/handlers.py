@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from jobqueue import conf, queues
 from jobqueue.checks.environment import told
-from jobqueue.handlers.limits import fields_of
+from jobqueue.handlers.limits import fields_of, stored_name
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.policy.leases import LONGEST_LEASE
 from jobqueue.policy.nearest import did_you_mean
@@ -100,12 +100,15 @@ def _lane(kind: JobType) -> Iterator[CheckMessage]:
             hint=f"Set JOBQUEUE['QUEUES'][{queue!r}] = {{'ordered': True}}, or leave out parallel.",
             id="jobqueue.W027",
         )
-    known = fields_of(kind.signature.form)
-    if isinstance(ordered, str) and known is not None and ordered not in known:
+    fields = fields_of(kind.signature.form)
+    if not isinstance(ordered, str) or fields is None:
+        return
+    stored = {name: stored_name(kind.signature.form, name) for name in fields if name != "workspace"}
+    if ordered not in stored.values():
         yield Caution(
             f"JOBQUEUE['QUEUES'] orders {queue!r} by {ordered!r}, which is no field of the payload of the job type "
             f"{kind.name!r}: all its jobs share one lane.",
-            hint=did_you_mean(ordered, known) or "Use another queue for this type.",
+            hint=did_you_mean(stored.get(ordered, ordered), stored.values()) or "Use another queue for this type.",
             id="jobqueue.W028",
         )
 

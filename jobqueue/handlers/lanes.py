@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jobqueue import queues
 from jobqueue.errors import InvalidOption
-from jobqueue.handlers.limits import text_of, value_of
+from jobqueue.handlers.limits import text_of, with_keys
 from jobqueue.handlers.options import KEY_LENGTH
 from jobqueue.policy.lanes import WHOLE_QUEUE
 from jobqueue.records import Draft
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 _warned: set[tuple[str, str]] = set()
 
 
+def with_all_keys(kind: JobType, draft: Draft) -> Draft:
+    """Return a draft with the keys of its limits, and of its fair queue or lane."""
+    keyed = with_keys(kind, draft)
+    return with_lane(kind, keyed, draft.parallel) if queues.options_of(draft.queue).ordered else keyed
+
+
 def with_lane(kind: JobType, draft: Draft, parallel: bool | None) -> Draft:
     """Return a draft with its lane, if its queue is ordered. Otherwise ``parallel`` has no effect."""
     ordered = queues.options_of(draft.queue).ordered
@@ -28,12 +35,23 @@ def with_lane(kind: JobType, draft: Draft, parallel: bool | None) -> Draft:
         return draft
     lane = WHOLE_QUEUE
     if isinstance(ordered, str):
-        lane = text_of(ordered, value_of(ordered, kind, draft), "a lane") or WHOLE_QUEUE
+        lane = text_of(ordered, _value_of(ordered, draft), "a lane") or WHOLE_QUEUE
         if len(lane) > KEY_LENGTH:
             raise InvalidOption(
                 ordered, f"is the key of a lane, and must have at most {KEY_LENGTH} characters, got {len(lane)}"
             )
     return replace(draft, lane=lane, parallel=bool(parallel))
+
+
+def _value_of(ordered: str, draft: Draft) -> object:
+    """Return the value that names the lane, read as ``lane_of`` does, so that a claim would name the same lane.
+
+    So a field has the name that it has in stored payloads.
+    """
+    if ordered == "tenant":
+        return draft.tenant
+    fields = json.loads(draft.payload)
+    return fields.get(ordered) if isinstance(fields, dict) else None
 
 
 def _warn(job_type: str, queue: str) -> None:

@@ -45,6 +45,13 @@ def fields_of(form: Any) -> list[str] | None:
     return [*form.model_fields, *OF_JOB]
 
 
+def stored_name(form: Any, name: str) -> str:
+    """Return the name that a field of a payload's form has in stored payloads."""
+    is_model = isinstance(form, type) and issubclass(form, BaseModel)
+    field = form.model_fields.get(name) if is_model else None
+    return name if field is None else field.serialization_alias or field.alias or name
+
+
 def with_keys(kind: JobType, draft: Draft) -> Draft:
     """Return a draft with the values of the keys of its limits, and of its fair queue.
 

@@ -95,6 +95,7 @@ class JobType:
                 debounce=debounce,
                 max_wait=max_wait,
                 replace_payload=options.replace_payload,
+                parallel=bool(options.parallel),
                 throttle=throttle,
             )
             for payload in payloads

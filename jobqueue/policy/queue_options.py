@@ -44,7 +44,7 @@ OPTIONS: dict[str, Option] = {
         lambda value: type(value) in (int, float) and 0 < value <= 3_600, "seconds, above 0 and at most an hour"
     ),
     "ordered": Option(
-        lambda value: type(value) is bool or (isinstance(value, str) and bool(_KEY.fullmatch(value))),
+        lambda value: type(value) is bool or (isinstance(value, str) and _is_key_of_lanes(value)),
         "True, or the name of the payload's field whose values each have a lane, or 'tenant'",
     ),
     "strict": Option(lambda value: type(value) is bool, "True or False"),
@@ -78,6 +78,11 @@ def entry_of(queue: str, names: Collection[str]) -> str | None:
         return queue
     matching = [name for name in names if _ANY in name and _matches(name, queue)]
     return max(matching, key=lambda name: len(name) - name.count(_ANY)) if matching else None
+
+
+def _is_key_of_lanes(value: str) -> bool:
+    """Return whether a value may name what lanes are made of. Workspaces of two tenants may have one name."""
+    return value != "workspace" and bool(_KEY.fullmatch(value))
 
 
 def _is_weight(item: tuple[object, object]) -> bool:

@@ -15,7 +15,8 @@ class Draft:
     past ``max_wait`` from its creation; ``replace_payload`` gives it the newest payload. Of those with ``throttle``,
     the first is stored, and stands for the others for this long.
     ``concurrency_key`` has the values of the keys of its limits, by name, as JSON text.
-    In an ordered queue, ``lane`` names its lane, and ``parallel`` says whether it may run beside others there.
+    In an ordered queue, ``lane`` names its lane, and ``parallel`` says whether it may run beside others there. It is
+    stored in other queues too, because the job may be moved, or the queue be ordered later.
     ``fair_key`` is the value by which a fair queue takes turns.
     """
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from jobqueue import tracing
 from jobqueue.backends.base import Backend
 from jobqueue.errors import InvalidOption, JobQueueError, PayloadInvalid, PayloadTooNew
-from jobqueue.handlers.limits import with_keys
+from jobqueue.handlers.lanes import with_all_keys
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.ids import new_id
 from jobqueue.policy.schedules.plan import delay_of, plan
@@ -30,7 +30,7 @@ _MOST_JOBS = 1_000
 
 
 class LimitKeyFailed(JobQueueError):
-    """The key of a limit can't be computed for a job of a schedule."""
+    """The key of a limit or lane can't be computed for a job of a schedule."""
 
 
 def fire_due(backend: Backend, limit: int = 100) -> tuple[DueSchedules, tuple[str, ...]]:
@@ -127,6 +127,7 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
         unique_key=key,
         tenant=options.tenant,
         workspace=options.workspace,
+        parallel=bool(options.parallel),
     )
     if slot is not None and tracing.in_use():
         longest = (draft.timeout or kind.timeout) * draft.max_retries
@@ -135,14 +136,17 @@ def draft_of(schedule: ScheduleRecord, kind: JobType, slot: datetime | None = No
 
 
 def _with_keys(schedule: ScheduleRecord, kind: JobType, draft: Draft) -> Draft:
-    """Return a draft with the keys of its limits. A key function is code of the project, which may raise anything."""
+    """Return a draft with the keys of its limits, and of its fair queue or lane.
+
+    A key function is code of the project, which may raise anything.
+    """
     try:
-        return with_keys(kind, draft)
+        return with_all_keys(kind, draft)
     except PayloadInvalid:
         raise
     except Exception as error:
         raise LimitKeyFailed(
-            f"The key of a limit of {draft.type!r} can't be computed: {type(error).__name__}: {error}"
+            f"The key of a limit or lane of {draft.type!r} can't be computed: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 
 import pytest
+from pydantic import BaseModel, Field
 
-from jobqueue import InvalidOption
+from jobqueue import InvalidOption, job
 from jobqueue.checks import handlers as checks
 from jobqueue.handlers import lanes
+from jobqueue.handlers.registry import registry
 from jobqueue.policy.lanes import lane_of
 from jobqueue.policy.queue_options import mistakes
+from jobqueue.records import Assignment
+from jobqueue.worker.executor.attempt import Running
 from tests.limits.test_declared import kind_of, sync
 
 
@@ -20,6 +25,7 @@ from tests.limits.test_declared import kind_of, sync
     [
         ({"ordered": "yes please"}, "must be True, or the name of the payload's field"),
         ({"ordered": 1}, "must be True, or the name of the payload's field"),
+        ({"ordered": "workspace"}, "must be True, or the name of the payload's field"),
         ({"ordered": True, "strict": 1}, "must be True or False, not 1"),
         ({"strict": True}, "has 'strict', but no 'ordered'"),
         ({"orderd": True}, "has the unknown option 'orderd'"),
@@ -74,11 +80,40 @@ def test_a_value_that_names_no_lane_is_refused(settings, ordered, fields, told):
         decided(settings, ordered, **fields)
 
 
+class Account(BaseModel):
+    account_id: int = Field(alias="accountId")
+
+
+def renew(payload: Account) -> None:
+    """A handler of a payload whose field has another name in JSON."""
+
+
+@pytest.mark.parametrize(("ordered", "lane"), [("accountId", "7"), ("account_id", "*")])
+def test_a_producer_and_a_claim_name_the_same_lane(settings, ordered, lane):
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"ordered": ordered}}}
+    kind = kind_of(renew, queue="imports")
+    draft = kind.decide(kind.options, {"accountId": 7})
+    assert (draft.lane, lane_of(ordered, json.loads(draft.payload), None)) == (lane, lane)
+    told = [(one.id, one.hint) for one in checks._lane(kind)]
+    assert told == ([] if ordered == "accountId" else [("jobqueue.W028", "Did you mean 'accountId'?")])
+
+
+@pytest.mark.parametrize("parallel", [None, True])
+def test_a_follow_up_job_is_in_the_lane_of_the_tenant_that_it_inherits(settings, monkeypatch, parallel):
+    monkeypatch.setattr(registry, "_types", dict(registry._types))
+    settings.JOBQUEUE = {"QUEUES": {"imports": {"ordered": "tenant"}}}
+    follower = job("bill", queue="imports", parallel=parallel)(sync)
+    given = {"id": "1", "type": "bill", "queue": "mail", "payload": "{}", "payload_version": 1, "attempt": 1}
+    given |= {"max_retries": 3, "fence": 1, "owner": "me", "tenant": "acme", "workspace": None, "parent_id": None}
+    draft = Running(Assignment(**given, context=None), lambda *_: None).follow(follower, (), {"account_id": 7})
+    assert (draft.tenant, draft.lane, draft.parallel) == ("acme", "acme", bool(parallel))
+
+
 def test_parallel_without_an_ordered_queue_is_accepted_and_told_once(settings, monkeypatch):
     monkeypatch.setattr(lanes, "_warned", set())
     with pytest.warns(UserWarning, match="'imports' is not ordered"):
         draft = decided(settings, False, parallel=True)
-    assert (draft.lane, draft.parallel) == (None, None)
+    assert (draft.lane, draft.parallel) == (None, True)  # for the day on which the queue is ordered
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         decided(settings, False, parallel=True)

@@ -139,6 +139,21 @@ def test_what_the_code_declares_is_stored_and_fired(clocked, clock, tidy):
 
 
 @ON_SQLITE
+@pytest.mark.parametrize("parallel", [None, True])
+def test_the_jobs_of_a_schedule_have_their_places_in_lanes(clocked, clock, tidy, settings, parallel):
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "QUEUES": {"imports": {"ordered": "age"}}}
+
+    @job("bill", queue="imports", parallel=parallel)
+    def bill(age: int) -> None:
+        pass
+
+    declare(bill, payload={"age": 7})
+    sync(clocked)
+    clock.advance(MINUTE)
+    (made,) = fire(clocked)
+    assert (made.lane, made.parallel, made.lane_position is None) == ("7", bool(parallel), False)
+
+
 def test_the_jobs_of_a_schedule_have_the_keys_of_their_limits(clocked, clock, tidy):
     @job("charge", limits=[Concurrency(1, key="account")])
     def charge(account: int) -> None:
@@ -259,7 +274,7 @@ def test_a_limits_key_that_fails_is_told_and_the_schedule_fires_when_it_works_ag
     sync(clocked)
     clock.advance(2 * MINUTE)
     assert fire(clocked) == []
-    told = "The key of a limit of 'charge' can't be computed: KeyError: 7"
+    told = "The key of a limit or lane of 'charge' can't be computed: KeyError: 7"
     assert operation.find("nightly").trouble == told
     with pytest.raises(LimitKeyFailed, match="KeyError: 7"):
         operation.run_now(operation.find("nightly"))

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connections
 
-from jobqueue.backends.postgresql import statements
+from jobqueue.backends.postgresql import insert_statements, statements
 from jobqueue.clock import SYSTEM
 from jobqueue.errors import DatabaseBusy
 from jobqueue.policy.leases import settle_overdue
@@ -17,6 +17,8 @@ from jobqueue.policy.settling import completed
 from jobqueue.records import Dead
 from jobqueue.states import JobStatus
 from jobqueue.testing.contract.harness import LEASE, draft, failing, job, put_all, request, take
+from jobqueue.testing.contract.lanes import claim as claim_in_order
+from jobqueue.testing.contract.lanes import in_lane
 from jobqueue.testing.contract.ports.registering import worker
 from jobqueue.testing.contract.watching import report_of
 from tests.conftest import make_sql_backend
@@ -77,6 +79,20 @@ def test_a_turn_stores_and_claims_past_a_locked_row_and_stores_that_one_later(ba
     again = backend.cycle("me", [offers[0]])
     assert (again.refused, again.postponed) == ((), ())
     assert statuses(backend, [locked]) == [JobStatus.COMPLETED]
+
+
+def test_follow_up_jobs_and_jobs_of_schedules_do_not_wait_for_a_producer_of_their_lane(backend, other):
+    taken, plain = claimed(backend, 2)
+    other.execute(insert_statements.LOCKED_LANES, ['[{"queue": "imports", "lane": "*"}]'])
+    barrier, free, slot = in_lane(), in_lane("7", parallel=True), in_lane()
+    turn = backend.cycle("me", [completed(taken)._replace(children=(barrier, free)), completed(plain)])
+    assert (turn.refused, [one.draft for one in turn.followed]) == ((), [barrier, free])
+    assert backend.schedules.insert([("nightly", None, slot)]) == {slot.id}
+    stored = [job(backend, one.id) for one in (barrier, free, slot)]
+    assert [(one.lane, one.parallel) for one in stored] == [(None, False), ("7", True), (None, False)]
+    other.rollback()
+    started = {one.id for one in (*claim_in_order(backend), *claim_in_order(backend)) if one.queue == "imports"}
+    assert started == {free.id, barrier.id}
 
 
 def test_only_the_first_turn_that_meets_a_lock_waits_for_it(backend, other, monkeypatch):

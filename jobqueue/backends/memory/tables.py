@@ -100,7 +100,12 @@ class MemoryTables:
         self.jobs[job_id] = replace(self.jobs[job_id], updated_at=self.now(), **changes)
 
     def rewrite(self, job_id: str, draft: Draft) -> None:
-        """Give a job the payload of a draft, with the keys of its limits."""
+        """Give a job the payload of a draft, with the keys of its limits and its lane."""
+        if self.jobs[job_id].queue != draft.queue:
+            self.change(job_id, lane=None, lane_position=None)  # a claim gives it a place
+        elif self.jobs[job_id].lane != draft.lane:
+            position = None if draft.lane is None else self.next_position()
+            self.change(job_id, lane=draft.lane, lane_position=position)
         self.texts[job_id] = (draft.payload, draft.context)
         self.change(
             job_id,

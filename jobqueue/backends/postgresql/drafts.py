@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jobqueue.backends.postgresql import insert_statements, values
@@ -45,6 +46,9 @@ class PostgresDrafts(Drafts):
     def lock_lanes(self, drafts: Sequence[Draft]) -> None:
         self._session.run(insert_statements.LOCKED_LANES, [values.named_lanes(drafts)])
 
+    def in_free_lanes(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        return in_free_lanes(self._session, drafts)
+
     def _insert(self, drafts: Sequence[Draft], end: str, *parameters_of_end: Any) -> list[tuple[Any, ...]]:
         common, each = values.common_and_each(drafts)
         parameters = list(common.values())
@@ -55,3 +59,11 @@ class PostgresDrafts(Drafts):
         if drafts[0].lane is not None:
             parameters.insert(0, values.named_lanes(drafts))
         return self._session.run(statement, [*parameters, *parameters_of_end])
+
+
+def in_free_lanes(session: PostgresSession, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Lock the lanes of drafts without waiting. Return the drafts, without the lanes that others have locked."""
+    if all(one.lane is None for one in drafts):
+        return drafts
+    free = set(session.run(insert_statements.FREE_LANES, [values.named_lanes(drafts)]))
+    return [one if (one.queue, one.lane) in free else replace(one, lane=None) for one in drafts]

@@ -41,6 +41,11 @@ WITH lanes AS MATERIALIZED (
 locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(lock)::text AS done FROM lanes)
 """
 LOCKED_LANES = f"{LOCK_LANES} SELECT count(done) FROM locked"
+#: Locks the lanes that no other transaction has locked, and returns them.
+FREE_LANES = f"""
+SELECT queue, lane FROM json_to_recordset(%s::json) AS r(queue text, lane text)
+ WHERE pg_try_advisory_xact_lock({LANE_LOCK.format(queue="queue", lane="lane")})
+"""
 _ONCE_LOCKED = "(SELECT count(done) FROM locked) AS locks"
 
 

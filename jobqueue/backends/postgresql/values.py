@@ -16,7 +16,6 @@ _SAID: dict[str, Callable[[Draft], Any]] = {name: attrgetter(name) for name in D
     "timeout": lambda draft: in_seconds(draft.timeout),
     "expires_at": lambda draft: draft.expires_at and to_text(draft.expires_at),
     "scheduled_at": lambda draft: draft.scheduled_at and to_text(draft.scheduled_at),
-    "parallel": lambda draft: None if draft.lane is None else draft.parallel is not False,
     "delay": lambda draft: draft.wait.total_seconds() or None,
 }
 

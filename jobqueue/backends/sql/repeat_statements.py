@@ -15,6 +15,13 @@ RELEASE = (
     f"WHERE unique_key = %s AND {_ACTIVE_KEY} AND coalesce(status, '') = 'in_progress'"
 )
 
+# The place of a job with the newest payload. In another lane it is the new place, which the INSERT drew for it. If the
+# lane belongs to another queue, a claim gives the job its place.
+_PLACE = (
+    "CASE WHEN job_queue.queue <> excluded.queue THEN NULL "
+    "WHEN job_queue.lane = excluded.lane THEN job_queue.{column} ELSE excluded.{column} END"
+)
+
 #: Which job stands for others with a throttled key.
 STANDING = "SELECT job_id, type FROM job_queue_throttle WHERE key = %s"
 REPLACE_STANDING = "UPDATE job_queue_throttle SET job_id = %s WHERE key = %s"
@@ -29,6 +36,7 @@ def move_instead(due_at: str, *, replace_payload: bool) -> str:
     """
     newest = ("payload", "payload_version", "context", "concurrency_key", "fair_key")  # keys come from the payload
     payload = "".join(f", {column} = excluded.{column}" for column in newest)
+    payload += "".join(f", {column} = {_PLACE.format(column=column)}" for column in ("lane", "lane_position"))
     return (
         f"ON CONFLICT (unique_key) WHERE ({_ACTIVE_KEY}) DO UPDATE SET scheduled_at = {due_at}, "
         f"updated_at = excluded.updated_at{payload if replace_payload else ''} "

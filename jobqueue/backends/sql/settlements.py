@@ -58,17 +58,21 @@ class Settlements(ABC):
         self._session.rows(Job).filter(pk=job_id, fence=fence).update(progress=foreign_json.read(text))
 
     def _follow(self, children: Sequence[Draft]) -> tuple[Followed, ...]:
-        """Store follow-up jobs. If one of them is refused, store the others one by one."""
+        """Store follow-up jobs. If one of them is refused, store the others one by one.
+
+        They don't wait for producers of their lanes, because the outcomes of other jobs would wait with them.
+        """
         if not children:
             return ()
+        drafts = self._drafts.in_free_lanes(children)
         try:
-            return tuple(map(Followed, children, self._drafts.admit_all(children)))
+            return tuple(map(Followed, children, self._drafts.admit_all(drafts)))
         except IdempotencyMismatch:
-            return tuple(self._follow_alone(child) for child in children)
+            return tuple(map(self._follow_alone, children, drafts))
 
-    def _follow_alone(self, child: Draft) -> Followed:
+    def _follow_alone(self, child: Draft, stored: Draft) -> Followed:
         try:
-            return Followed(child, self._drafts.admit_all([child])[0])
+            return Followed(child, self._drafts.admit_all([stored])[0])
         except IdempotencyMismatch as error:
             return Followed(child, None, str(error))
 

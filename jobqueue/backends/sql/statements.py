@@ -6,8 +6,8 @@ from jobqueue.models.job import MOST_COUNTED
 
 INSERT_COLUMNS = (
     "id, type, queue, priority, payload, payload_version, idempotency_key, unique_key, max_retries, tenant, "
-    "workspace, parent_id, timeout, context, concurrency_key, fair_key, expires_at, scheduled_at, created_at, "
-    "updated_at"
+    "workspace, parent_id, timeout, context, concurrency_key, fair_key, parallel, expires_at, scheduled_at, "
+    "created_at, updated_at"
 )
 
 #: The columns in the order of the fields of ``Claim``.

@@ -42,8 +42,8 @@ _LAST_PLACES = ", ".join(
 #: write lock, so positions are in the order of commits.
 NEXT_POSITION = f"max(%s, 1 + max({_LAST_PLACES}))"
 INSERT_IN_LANE = (
-    f"INSERT INTO job_queue ({INSERT_COLUMNS}, parallel, lane, lane_position) "
-    f"VALUES ({MARKS}, %s, %s, {NEXT_POSITION}) ON CONFLICT DO NOTHING"
+    f"INSERT INTO job_queue ({INSERT_COLUMNS}, lane, lane_position) "
+    f"VALUES ({MARKS}, %s, {NEXT_POSITION}) ON CONFLICT DO NOTHING"
 )
 
 HELD = HELD_BY.replace("v.", ":")
@@ -130,7 +130,6 @@ def values_in_lane(draft: Draft, now: datetime) -> tuple[Any, ...]:
     lane = str(draft.lane)
     return (
         *values_to_insert(draft, now),
-        draft.parallel is not False,
         lane,
         *next_position_values(draft.queue, lane, now),
     )
@@ -157,6 +156,7 @@ def values_to_insert(draft: Draft, now: datetime) -> tuple[Any, ...]:
         draft.context,
         draft.concurrency_key,
         draft.fair_key,
+        draft.parallel is not False,
         to_text(draft.expires_at) if draft.expires_at else None,
         due_at,
         written,

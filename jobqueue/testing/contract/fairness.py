@@ -8,7 +8,7 @@ from typing import Any
 
 from jobqueue.backends.base import Backend
 from jobqueue.policy.settling import released
-from jobqueue.records import Claim, ClaimRequest, Limit, QueueOptions, Scope
+from jobqueue.records import Amendment, Claim, ClaimRequest, Limit, QueueOptions, Scope
 from jobqueue.testing.clock import VirtualClock
 from jobqueue.testing.contract.harness import (
     Contract,
@@ -77,6 +77,12 @@ class TurnContract(Contract):
     def test_jobs_without_a_value_have_one_turn(self, backend: Backend) -> None:
         jobs(backend, "aaaa")
         put_all(backend, draft(), draft(fair_key=""), draft(), draft())
+        assert Counter(self._served(backend, 4)) == {"a": 2, "-": 2}
+
+    def test_a_job_that_is_moved_has_the_turn_without_a_value(self, backend: Backend) -> None:
+        jobs(backend, "aaa")
+        moved = jobs(backend, "bbb", queue="mail")
+        assert backend.operator.amend(moved, Amendment(queue="default")).done == tuple(moved)
         assert Counter(self._served(backend, 4)) == {"a": 2, "-": 2}
 
     def test_jobs_without_a_stored_value_are_found_behind_many_others(self, backend: Backend) -> None:

@@ -186,6 +186,15 @@ class LaneContract(Contract):
         assert backend.operator.amend([moved], Amendment(queue="exports")).done == (moved,)
         assert ids(claim(backend)) == [moved]
 
+    def test_a_job_that_is_stored_without_a_lane_stays_a_barrier(self, backend: Backend) -> None:
+        before = put_all(backend, draft(parallel=False), draft(parallel=True), draft(parallel=True))
+        assert backend.operator.amend(before, Amendment(queue="imports")).done == tuple(before)
+        (barrier,) = claim(backend)
+        assert barrier.id == before[0]
+        assert claim(backend) == []
+        assert finish(backend, barrier)
+        assert ids(claim(backend)) == before[1:]
+
     def test_limits_hold_in_lanes(self, backend: Backend) -> None:
         jobs = put_all(backend, *(in_lane(parallel=True) for _ in range(5)), in_lane())
         limits = (at_once(2, name="imports", scope=Scope.QUEUE),)

@@ -86,6 +86,20 @@ class RepeatContract(Contract):
         assert (stored.payload, stored.payload_version, stored.context) == ({"image_id": 8}, 2, {"language": "de"})
         assert stored.concurrency_key == newest["concurrency_key"]
 
+    def test_the_newest_payload_decides_the_lane(self, backend: Backend) -> None:
+        first, then = one(backend, debounced(lane="7")), one(backend, draft(lane="8"))
+        one(backend, debounced(lane="8"))
+        assert job(backend, first.id).lane == "7"
+        place = job(backend, first.id).lane_position
+        one(backend, debounced(lane="7", replace_payload=True))
+        assert job(backend, first.id).lane_position == place
+        one(backend, debounced(lane="8", replace_payload=True))
+        stored, before = job(backend, first.id), job(backend, then.id)
+        assert stored.lane == "8"
+        assert (stored.lane_position or 0) > (before.lane_position or 0)
+        one(backend, debounced(lane="9", queue="mail", replace_payload=True))
+        assert (job(backend, first.id).lane, job(backend, first.id).lane_position) == (None, None)
+
     def test_a_running_job_is_not_moved_and_a_new_one_follows_it(self, backend: Backend, clock: VirtualClock) -> None:
         first = one(backend, debounced())
         clock.advance(TEN)

@@ -28,7 +28,7 @@ from jobqueue.errors import (
 )
 from jobqueue.handlers import ambient
 from jobqueue.handlers.context import Drafting
-from jobqueue.handlers.limits import with_keys
+from jobqueue.handlers.lanes import with_all_keys
 from jobqueue.handlers.registry import JobType, registry
 from jobqueue.observe.failures import failure_of
 from jobqueue.policy.retry import Exponential, RetryPolicy, decide, decide_cut_short
@@ -121,7 +121,7 @@ class Running:
         tenant = draft.tenant or own.tenant
         inherited = own.workspace if tenant == own.tenant else None  # workspaces belong to a tenant
         draft = replace(draft, parent_id=own.id, tenant=tenant, workspace=draft.workspace or inherited)
-        draft = tracing.follow_up(with_keys(registry.get(draft.type), draft))
+        draft = tracing.follow_up(with_all_keys(registry.get(draft.type), draft))
         self.children = (*self.children, draft)
         return draft
 

@@ -96,7 +96,7 @@ class MemoryOperator(Operator):
         said = {"queue": amendment.queue, "priority": amendment.priority, "scheduled_at": due_at}
         changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         if amendment.queue is not None:  # a claim gives it a place in the lane of its new queue, if that has any
-            changes |= {"lane": None, "lane_position": None}
+            changes |= {"lane": None, "lane_position": None, "fair_key": None}
 
         def change(row: JobRecord) -> Refusal | None:
             if row.status is not JobStatus.QUEUED:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from jobqueue.backends.postgresql.insert_statements import DRAFTED, LOCKED_LANES, NEXT_POSITION
+from jobqueue.backends.postgresql.drafts import in_free_lanes
+from jobqueue.backends.postgresql.insert_statements import DRAFTED, NEXT_POSITION
 from jobqueue.backends.postgresql.session import PostgresSession
-from jobqueue.backends.postgresql.values import columns_of, named_lanes
+from jobqueue.backends.postgresql.values import columns_of
 from jobqueue.backends.sql.ports.schedules import Slot, SqlSchedules
 from jobqueue.clock import to_text
 
@@ -32,10 +33,9 @@ class PostgresSchedules(SqlSchedules):
     _session: PostgresSession
 
     def insert(self, slots: Sequence[Slot]) -> set[str]:
+        drafts = in_free_lanes(self._session, [draft for _, _, draft in slots])  # other schedules don't wait
         rows = [
             columns_of(draft) | {"schedule_id": schedule_id, "slot_at": slot and to_text(slot)}
-            for schedule_id, slot, draft in slots
+            for (schedule_id, slot, _), draft in zip(slots, drafts, strict=True)
         ]
-        if any(one.lane is not None for _, _, one in slots):
-            self._session.run(LOCKED_LANES, [named_lanes([one for _, _, one in slots])])
         return {row[0] for row in self._session.run(_INSERT, [json.dumps(rows)])}

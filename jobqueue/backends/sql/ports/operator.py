@@ -109,7 +109,7 @@ class SqlOperator(Operator):
             said = {"queue": amendment.queue, "priority": amendment.priority, "scheduled_at": due_at}
             changes: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
             if amendment.queue is not None:  # a claim gives it a place in the lane of its new queue, if that has any
-                changes |= {"lane": None, "lane_position": None}
+                changes |= {"lane": None, "lane_position": None, "fair_key": None}
             waiting = [job_id for job_id, row in rows.items() if row["status"] == JobStatus.QUEUED.value]
             self._session.rows(Job).filter(pk__in=waiting).update(**changes, updated_at=now)
             others = [
