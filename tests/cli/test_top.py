@@ -105,7 +105,15 @@ class Terminal:
         self._here, there = pty.openpty()
         fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         given["env"] = {k: v for k, v in given["env"].items() if k not in ("COLUMNS", "NO_COLOR")} | {"TERM": "xterm"}
-        self.process = subprocess.Popen(**given, stdin=there, stdout=there, stderr=there, start_new_session=True)
+        self.process = subprocess.Popen(
+            **given,
+            stdin=there,
+            stdout=there,
+            stderr=there,
+            start_new_session=True,
+            # A shell starts what it runs in the background with Ctrl-C ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         os.close(there)
         os.set_blocking(self._here, False)
         self.shown = ""
