@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jobqueue import queues
-from jobqueue.errors import InvalidOption
-from jobqueue.handlers.limits import text_of, with_keys
-from jobqueue.handlers.options import KEY_LENGTH
+from jobqueue.handlers.limits import key_of, with_keys
 from jobqueue.policy.lanes import WHOLE_QUEUE
 from jobqueue.records import Draft
 
@@ -35,11 +33,7 @@ def with_lane(kind: JobType, draft: Draft, parallel: bool | None) -> Draft:
         return draft
     lane = WHOLE_QUEUE
     if isinstance(ordered, str):
-        lane = text_of(ordered, _value_of(ordered, draft), "a lane") or WHOLE_QUEUE
-        if len(lane) > KEY_LENGTH:
-            raise InvalidOption(
-                ordered, f"is the key of a lane, and must have at most {KEY_LENGTH} characters, got {len(lane)}"
-            )
+        lane = key_of(ordered, _value_of(ordered, draft), "a lane") or WHOLE_QUEUE
     return replace(draft, lane=lane, parallel=bool(parallel))
 
 

@@ -82,10 +82,15 @@ def with_keys(kind: JobType, draft: Draft) -> Draft:
 
 def _fair_key(field: str, kind: JobType, draft: Draft) -> str:
     """Return the value by which a fair queue takes turns. Jobs without a value have a turn of their own."""
-    text = text_of(field, value_of(field, kind, draft), "a fair queue") or ""
+    return key_of(field, value_of(field, kind, draft), "a fair queue")
+
+
+def key_of(name: str, value: object, what: str) -> str:
+    """Return the value of the only key of a queue as text, or an empty one for no value."""
+    text = text_of(name, value, what) or ""
     if len(text) > KEY_LENGTH:
         raise InvalidOption(
-            field, f"is the key of a fair queue, and must have at most {KEY_LENGTH} characters, got {len(text)}"
+            name, f"is the key of {what}, and must have at most {KEY_LENGTH} characters, got {len(text)}"
         )
     return text
 
