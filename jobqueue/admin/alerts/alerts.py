@@ -74,7 +74,7 @@ class AlertAdmin(live.LivePageAdmin):
         """Show the alerts that fire, and the last ones that are past."""
         self.require(request)
         context = {"parts": self._tables(), **live.frame(address(self, "live"), "?", current().now())}
-        return page(self, request, "jobqueue/admin/alerts.html", gettext("Alerts"), **context)
+        return page(self, request, "jobqueue/admin/parts.html", gettext("Alerts"), **context)
 
     @method_decorator(require_safe)
     def live_view(self, request: HttpRequest) -> HttpResponse:

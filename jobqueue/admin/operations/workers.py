@@ -71,7 +71,7 @@ class WorkerAdmin(live.LivePageAdmin):
         self.require(request)
         shown = self._all()
         context = {**shown, **live.frame(address(self, "live"), "?", shown["now"])}
-        return page(self, request, "jobqueue/admin/workers.html", gettext("Workers"), **context)
+        return page(self, request, "jobqueue/admin/parts.html", gettext("Workers"), **context)
 
     @method_decorator(require_safe)
     def live_view(self, request: HttpRequest) -> HttpResponse:
@@ -105,7 +105,7 @@ class WorkerAdmin(live.LivePageAdmin):
         shown, owner = self._one(request, worker), quote(worker.owner)
         frame = live.frame(address(self, "change_live", owner), "?", shown["now"])
         title = gettext("Worker %(name)s") % {"name": worker.name}
-        return page(self, request, "jobqueue/admin/worker.html", title, [breadcrumb(self)], **shown, **frame)
+        return page(self, request, "jobqueue/admin/parts.html", title, [breadcrumb(self)], **shown, **frame)
 
     @method_decorator(require_safe)
     def change_live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
